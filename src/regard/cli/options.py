@@ -1,0 +1,36 @@
+"""Options that several verbs share, and what they are turned into."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+class ProgressMode(StrEnum):
+    """How long work shows itself on standard error."""
+
+    AUTO = "auto"
+    TERMINAL = "terminal"
+    PLAIN = "plain"
+    JSON = "json"
+    QUIET = "quiet"
+
+
+ModelPath = Annotated[
+    Path, typer.Argument(metavar="MODEL", help="A model's folder, a run's folder, or one of a run's checkpoints.")
+]
+OutFolder = Annotated[Path, typer.Option("--out", "-o", metavar="RUN", help="The run's folder; made if needed.")]
+Overrides = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Change a setting, such as training.warmup=8000. Repeatable."),
+]
+Progress = Annotated[
+    ProgressMode, typer.Option("--progress", help="How progress is shown on standard error; auto looks for a terminal.")
+]
+Device = Annotated[str, typer.Option(help="Where to compute: auto, cpu, cuda, cuda:1, mps.")]
+Threads = Annotated[int | None, typer.Option(min=1, help="Threads to compute with; all cores unless given.")]
+Processes = Annotated[
+    int | None, typer.Option(min=1, help="Processes that share the work; on a CPU chosen by a measurement unless given.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Write JSON.")]

@@ -1,0 +1,29 @@
+"""`regard prepare`: the corpus of a recipe, made ready for training."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from regard.cli.options import OutFolder, Overrides, Progress, ProgressMode
+
+
+def prepare(
+    recipe: Annotated[Path, typer.Argument(metavar="RECIPE.toml", help="Settings with the corpora.")],
+    out: OutFolder,
+    overrides: Overrides = None,
+    progress: Progress = ProgressMode.AUTO,
+) -> None:
+    """Read and check the corpora of a recipe, learn the vocabulary, and write the token store.
+
+    'regard train' does this by itself; on its own it shows what training would see, and works without a GPU.
+    """
+    from regard.data.prepare import prepare as prepare_data
+    from regard.progress import open_display
+    from regard.settings import read_recipe
+    from regard.training.run import open_run
+
+    display = open_display(progress.value)
+    settings = read_recipe(recipe, overrides or [])
+    with open_run(out, settings) as run:
+        prepare_data(settings, run.folder, display)

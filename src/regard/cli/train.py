@@ -1,0 +1,66 @@
+"""`regard train`: from text to a model."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from regard.cli.options import Device, OutFolder, Overrides, Processes, Progress, ProgressMode, Threads
+
+Files = Annotated[
+    tuple[Path, Path] | None,
+    typer.Option("--train", metavar="SOURCE TARGET", help="Two text files, a sentence a line."),
+]
+ValidFiles = Annotated[
+    tuple[Path, Path] | None,
+    typer.Option("--valid", metavar="SOURCE TARGET", help="Validation text, as for --train."),
+]
+Tables = Annotated[
+    Path | None, typer.Option("--train-pairs", metavar="FILE", help="Tab-separated pairs, instead of --train.")
+]
+ValidTables = Annotated[
+    Path | None, typer.Option("--valid-pairs", metavar="FILE", help="Validation pairs, instead of --valid.")
+]
+
+
+def train(
+    out: OutFolder,
+    recipe: Annotated[
+        Path | None, typer.Argument(metavar="[RECIPE.toml]", help="Settings; the paper's where it is silent.")
+    ] = None,
+    train_files: Files = None,
+    valid_files: ValidFiles = None,
+    train_pairs: Tables = None,
+    valid_pairs: ValidTables = None,
+    source_language: Annotated[
+        str | None, typer.Option("--from", metavar="LANGUAGE", help="Source language; else from the file's ending.")
+    ] = None,
+    target_language: Annotated[
+        str | None, typer.Option("--to", metavar="LANGUAGE", help="Target language; else from the file's ending.")
+    ] = None,
+    preset: Annotated[
+        str | None, typer.Option(help="Named settings (see 'regard config list'); else chosen by the corpus's size.")
+    ] = None,
+    overrides: Overrides = None,
+    device: Device = "auto",
+    processes: Processes = None,
+    threads: Threads = None,
+    tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Also log for TensorBoard.")] = False,
+    progress: Progress = ProgressMode.AUTO,
+) -> None:
+    """Train a translator from two text files or by a recipe.
+
+    Stopped or killed, it goes on where it was when the same command is run again.
+    The finished model is in RUN/model. Several corpora with weights: use a recipe.
+    """
+    from regard.cli.corpora import CorpusOptions, gather_settings
+    from regard.progress import open_display
+    from regard.training.loop import train as run_training
+
+    display = open_display(progress.value)
+    options = CorpusOptions(
+        train_files, valid_files, train_pairs, valid_pairs, source_language, target_language
+    )
+    settings = gather_settings(recipe, options, preset, overrides or [], display)
+    model = run_training(settings, out, display=display, device=device, processes=processes, threads=threads, tensorboard=tensorboard)
+    display.say(f"translate with it:  regard translate {model} < text")

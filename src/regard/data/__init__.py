@@ -1,0 +1,1 @@
+"""Data: token ids on disk and in batches, with numpy."""

@@ -1,0 +1,267 @@
+"""Preparing: from corpora to a vocabulary and token stores, with a report of what was kept and why the rest was not.
+
+The text is read three times, each time as a stream: to check and count it and to find repeats, to learn the vocabulary
+from an even sample, and to encode it. So memory does not grow with the corpus. In a run's folder this writes
+
+    vocabulary.spm     the subwords
+    data/train/        the token store of the training pairs
+    data/valid/        that of the validation pairs, if there are any
+    data/report.json   what was kept
+    data/inputs.json   what all this was made from; written last, so what has it is whole
+"""
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.data.batches import padding
+from regard.data.duplicates import DuplicateFinder
+from regard.data.inputs import check_inputs, describe_inputs
+from regard.data.report import PartReport, Report
+from regard.data.store import Store, StoreWriter, explain_disk_errors
+from regard.errors import CorpusError, FileFormatError, UserError
+from regard.files import read_json, sync, write_json
+from regard.progress import Display, Job
+from regard.settings import Corpus, DataSettings, Settings
+from regard.text.corpus import Pair, read_pairs
+from regard.text.vocabulary import Vocabulary
+
+__all__ = ["Prepared", "Report", "open_prepared", "prepare"]
+
+CHUNK = 8192
+"""Pairs that are read, encoded and written together."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What training needs of the data."""
+
+    vocabulary: Vocabulary
+    train: Store
+    valid: Store | None
+    report: Report
+
+
+def prepare(settings: Settings, out: Path, display: Display) -> Prepared:
+    """Make vocabulary and token stores in a run's folder, or open what is there if it is made from the same.
+
+    Raises `UserError` if what is there was made from other text or settings, or if no pair is left to train on.
+    """
+    data, folder = settings.data, out / "data"
+    if not data.train:
+        raise UserError("data.train: no training corpus")
+    inputs = describe_inputs(data)
+    if (folder / "inputs.json").exists():
+        check_inputs(folder, read_json(folder / "inputs.json"), inputs)
+        return open_prepared(out)
+    with explain_disk_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(prefix=".duplicates-", dir=folder) as temporary:
+            train_pairs, first = _survey(data, Path(temporary), display)
+            vocabulary = _make_vocabulary(data, train_pairs, display)
+            vocabulary.save(out / "vocabulary.spm")
+            sync(out / "vocabulary.spm")
+            report = _encode(settings, folder, vocabulary, train_pairs, first, display)
+        write_json(folder / "report.json", report.to_dict())
+        write_json(folder / "inputs.json", inputs)
+    for line in report.lines():
+        display.say(line)
+    return open_prepared(out)
+
+
+def open_prepared(out: Path) -> Prepared:
+    """Open what an earlier preparation made in a run's folder."""
+    vocabulary = Vocabulary.load(out / "vocabulary.spm")
+    report = Report.from_dict(read_json(out / "data" / "report.json"))
+    train = Store.open(out / "data" / "train")
+    valid = Store.open(out / "data" / "valid") if report.valid and report.valid.kept else None
+    for store in (train, valid):
+        if store is not None and store.vocabulary != vocabulary.fingerprint:
+            raise FileFormatError(out / "vocabulary.spm", f"not the vocabulary that {store.folder} was made with")
+    return Prepared(vocabulary, train, valid, report)
+
+
+# ---- first reading: checks, counts, repeats --------------------------------------------------------------------------
+
+
+def _survey(data: DataSettings, folder: Path, display: Display) -> tuple[int, NDArray[np.int64]]:
+    """Read all text once; return how many training pairs there are and, for each pair, the row where it was first seen.
+
+    Rows are counted from the first training pair to the last validation pair.
+    """
+    with display.job("reading", unit="pairs") as job, DuplicateFinder(folder) as finder:
+
+        def read(corpora: Sequence[Corpus]) -> int:
+            for chunk in (chunk for corpus in corpora for chunk in _chunks(read_pairs(corpus))):
+                finder.add(chunk)
+                job.advance(len(chunk))
+            return finder.rows
+
+        train_pairs = read(data.train)
+        read(data.valid)
+        return train_pairs, finder.find_first()
+
+
+def _chunks(pairs: Iterable[Pair]) -> Iterator[list[Pair]]:
+    iterator = iter(pairs)
+    while chunk := list(islice(iterator, CHUNK)):
+        yield chunk
+
+
+# ---- second reading: the vocabulary ----------------------------------------------------------------------------------
+
+
+def _make_vocabulary(data: DataSettings, pairs: int, display: Display) -> Vocabulary:
+    if data.vocabulary is not None:
+        return Vocabulary.load(data.vocabulary)
+    sample = _sample(data.train, pairs, max(1, data.vocabulary_sentences // 2))
+    with display.job(
+        "learning the vocabulary", total=min(2 * pairs, data.vocabulary_sentences), unit="sentences"
+    ) as job:
+        sentences = _counted(islice(sample, data.vocabulary_sentences), job)
+        return Vocabulary.train(sentences, data.vocabulary_size, data.character_coverage, data.normalization)
+
+
+def _sample(corpora: Sequence[Corpus], pairs: int, wanted: int) -> Iterator[str]:
+    """Yield both sides of `wanted` of the pairs, evenly spread; of all of them if there are fewer."""
+    wanted = min(wanted, pairs)
+    everything = (pair for corpus in corpora for pair in read_pairs(corpus))
+    for number, pair in enumerate(everything):
+        if number * wanted // pairs < (number + 1) * wanted // pairs:
+            yield pair.source
+            yield pair.target
+
+
+def _counted(sentences: Iterable[str], job: Job) -> Iterator[str]:
+    for number, sentence in enumerate(sentences, start=1):
+        if number % CHUNK == 0:
+            job.advance(CHUNK)
+        yield sentence
+
+
+# ---- third reading: the stores ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Part:
+    """One of the two stores to be made: where, of which corpora, and which of their pairs are dropped."""
+
+    folder: Path
+    corpora: Sequence[Corpus]
+    first: NDArray[np.int64]  # of each pair of these corpora: the row where it was first seen
+    first_row: int
+    max_length: int
+    max_ratio: float
+    drop_duplicates: bool
+
+
+def _encode(
+    settings: Settings,
+    folder: Path,
+    vocabulary: Vocabulary,
+    train_pairs: int,
+    first: NDArray[np.int64],
+    display: Display,
+) -> Report:
+    """Write the stores and report on them."""
+    data, piece_tokens = settings.data, settings.training.piece_tokens
+    train = _Part(
+        folder / "train", data.train, first[:train_pairs], 0, data.max_length, data.max_ratio, data.drop_duplicates
+    )
+    # Validation drops only what the model may be too small for: a choice between models rests on it.
+    valid = _Part(folder / "valid", data.valid, first[train_pairs:], train_pairs, data.max_length, np.inf, False)
+    with display.job("encoding", total=len(first), unit="pairs") as job:
+        train_report = _write_store(train, vocabulary, job)
+        if not train_report.kept:
+            told = "\n".join(train_report.lines("training", data.max_length, data.max_ratio))
+            raise UserError(f"no pair is left to train on\n{told}")
+        valid_report = _write_store(valid, vocabulary, job) if data.valid else None
+    store = Store.open(train.folder)
+    return Report(
+        train=train_report,
+        valid=valid_report,
+        vocabulary_size=len(vocabulary),
+        byte_share=_byte_share(store, vocabulary),
+        padding=padding(store, piece_tokens),
+        piece_tokens=piece_tokens,
+        max_length=data.max_length,
+        max_ratio=data.max_ratio,
+    )
+
+
+def _write_store(part: _Part, vocabulary: Vocabulary, job: Job) -> PartReport:
+    counts = np.zeros(len(_OUTCOMES), np.int64)
+    done = repeats = leaked = 0
+    with StoreWriter(part.folder, vocabulary.fingerprint, len(vocabulary)) as writer:
+        for corpus in part.corpora:
+            writer.begin_corpus(str(corpus.files[0]), corpus.weight)
+            for chunk in _chunks(read_pairs(corpus)):
+                first = part.first[done : done + len(chunk)]
+                if len(first) < len(chunk):
+                    raise CorpusError(corpus.files[0], None, "has grown while it was read")
+                sources, targets = _encode_chunk(chunk, vocabulary)
+                repeated = first < np.arange(part.first_row + done, part.first_row + done + len(chunk))
+                outcomes = _judge(chunk, sources, targets, repeated, part)
+                kept = np.flatnonzero(outcomes == 0).tolist()
+                writer.add([sources[i] for i in kept], [targets[i] for i in kept], [chunk[i].line for i in kept])
+                counts += np.bincount(outcomes, minlength=len(_OUTCOMES))
+                leaks = first < part.first_row
+                leaked += int(np.count_nonzero(leaks[kept]))
+                repeats += int(np.count_nonzero((repeated & ~leaks)[kept]))
+                done += len(chunk)
+                job.advance(len(chunk))
+    store = Store.open(part.folder)
+    return PartReport(
+        read=done,
+        **dict(zip(_OUTCOMES, counts.tolist(), strict=True)),
+        repeats=repeats,
+        leaked=leaked,
+        source_tokens=store.source_tokens,
+        target_tokens=store.target_tokens,
+        longest_source=store.longest_source,
+        longest_target=store.longest_target,
+    )
+
+
+def _encode_chunk(chunk: Sequence[Pair], vocabulary: Vocabulary) -> tuple[list[list[int]], list[list[int]]]:
+    texts = [pair.source for pair in chunk] + [pair.target for pair in chunk]
+    encoded = vocabulary.encode_batch(texts, threads=_cores())
+    return encoded[: len(chunk)], encoded[len(chunk) :]
+
+
+_OUTCOMES = ("kept", "empty", "duplicates", "too_long", "ratio")
+
+
+def _judge(
+    chunk: Sequence[Pair],
+    sources: Sequence[Sequence[int]],
+    targets: Sequence[Sequence[int]],
+    repeated: NDArray[np.bool_],
+    part: _Part,
+) -> NDArray[np.int64]:
+    """Return the outcome of each pair, as its place in `_OUTCOMES`: the first reason to drop it, if there is one."""
+    lengths = np.array([list(map(len, sources)), list(map(len, targets))])  # (2, pairs)
+    longer, shorter = lengths.max(axis=0), lengths.min(axis=0)
+    empty = np.array([not pair.source.strip() or not pair.target.strip() for pair in chunk])
+    reasons = [empty, repeated & part.drop_duplicates, longer > part.max_length, longer > part.max_ratio * shorter]
+    return np.select(reasons, range(1, len(_OUTCOMES)), default=0)
+
+
+def _byte_share(store: Store, vocabulary: Vocabulary) -> float:
+    """Return the share of a store's tokens that stand for a byte of a character without a subword."""
+    is_byte = np.zeros(len(vocabulary), bool)
+    is_byte[vocabulary.byte_ids] = True
+    step = 1 << 20
+    found = sum(np.count_nonzero(is_byte[store.tokens[at : at + step]]) for at in range(0, len(store.tokens), step))
+    return found / len(store.tokens)
+
+
+def _cores() -> int:
+    """Cores that this process may use, which in a container can be fewer than the machine has."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,0 +1,236 @@
+"""The token store: a corpus as ids on disk, mapped into memory, so that any size of corpus takes constant memory.
+
+A store is a folder:
+
+    store.json    version, counts, corpora, the vocabulary's fingerprint and the contents' own
+    tokens.bin    each pair's source ids, then its target ids, both with the end token (uint16, or uint32 if needed)
+    offsets.bin   where each of these 2 N sequences begins, and where the last one ends (uint64)
+    lines.bin     each pair's line number in its corpus (uint32)
+
+The pairs of a corpus lie next to each other, in the order of their lines. Numbers are little-endian.
+"""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import asdict, dataclass, replace
+from itertools import chain
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.errors import FileFormatError, UserError
+from regard.files import new_folder, read_json, write_json
+
+VERSION = 1
+
+_OFFSET = np.dtype("<u8")
+_LINE = np.dtype("<u4")
+_TOKEN_TYPES: dict[str, np.dtype[Any]] = {"uint16": np.dtype("<u2"), "uint32": np.dtype("<u4")}
+
+
+@dataclass(frozen=True)
+class StoredCorpus:
+    """A corpus in a store: its rows are `first` to `first + count`."""
+
+    name: str
+    weight: float
+    first: int
+    count: int
+
+
+@dataclass(frozen=True)
+class _Description:
+    """What store.json says."""
+
+    version: int
+    token_type: str
+    vocabulary: str
+    fingerprint: str
+    pairs: int
+    tokens: int
+    source_tokens: int
+    longest_source: int
+    longest_target: int
+    corpora: tuple[StoredCorpus, ...]
+
+
+# ---- reading ---------------------------------------------------------------------------------------------------------
+
+
+class Store:
+    """Pairs of token ids, mapped from disk; a row is a pair's number."""
+
+    def __init__(self, folder: Path, description: _Description) -> None:
+        self.folder = folder
+        self.corpora = description.corpora
+        self.vocabulary = description.vocabulary
+        self.fingerprint = description.fingerprint
+        self.source_tokens = description.source_tokens
+        self.target_tokens = description.tokens - description.source_tokens
+        self.longest_source = description.longest_source
+        self.longest_target = description.longest_target
+        self._pairs = description.pairs
+        self.tokens = _map(folder / "tokens.bin", _TOKEN_TYPES[description.token_type], description.tokens)
+        self.offsets = _map(folder / "offsets.bin", _OFFSET, 2 * description.pairs + 1)
+        self._lines = _map(folder / "lines.bin", _LINE, description.pairs)
+
+    @classmethod
+    def open(cls, folder: Path) -> Self:
+        """Map a store; raises `FileFormatError` if it is missing, damaged or of another version."""
+        return cls(folder, _read_description(folder / "store.json"))
+
+    def __len__(self) -> int:
+        return self._pairs
+
+    def source(self, row: int) -> NDArray[Any]:
+        """Return the source ids of a pair, with the end token; a view."""
+        return self._sequence(2 * row)
+
+    def target(self, row: int) -> NDArray[Any]:
+        """Return the target ids of a pair, with the end token; a view."""
+        return self._sequence(2 * row + 1)
+
+    def lengths(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the source and the target lengths of rows, end tokens counted."""
+        start, middle, end = (self.offsets[2 * rows + part].astype(np.int64) for part in range(3))
+        return middle - start, end - middle
+
+    def locate(self, row: int) -> tuple[str, int]:
+        """Return the corpus that a pair is from and its line there."""
+        corpus = next(corpus for corpus in reversed(self.corpora) if corpus.first <= row)
+        return corpus.name, int(self._lines[row])
+
+    def _sequence(self, number: int) -> NDArray[Any]:
+        return self.tokens[int(self.offsets[number]) : int(self.offsets[number + 1])]
+
+
+def _map(path: Path, dtype: np.dtype[Any], count: int) -> NDArray[Any]:
+    try:
+        size = path.stat().st_size
+        if size != count * dtype.itemsize:
+            raise FileFormatError(path, f"damaged: {size:,} bytes, expected {count * dtype.itemsize:,}")
+        # An empty file can't be mapped.
+        return np.asarray(np.memmap(path, dtype, mode="r")) if count else np.empty(0, dtype)
+    except OSError as error:
+        raise FileFormatError(path, f"can't be read: {error.strerror or error}") from None
+
+
+def _read_description(path: Path) -> _Description:
+    fields = read_json(path)
+    if fields.get("version", VERSION) != VERSION:
+        problem = f"token store of version {fields['version']}; this regard reads version {VERSION}"
+        raise FileFormatError(path, f"{problem}: prepare the data again")
+    try:
+        fields["corpora"] = tuple(StoredCorpus(**corpus) for corpus in fields["corpora"])
+        description = _Description(**fields)
+        _TOKEN_TYPES[description.token_type]
+    except (TypeError, KeyError):
+        raise FileFormatError(path, "not the description of a token store, or a damaged one") from None
+    return description
+
+
+# ---- writing ---------------------------------------------------------------------------------------------------------
+
+
+class StoreWriter:
+    """Writes a store under a temporary name and gives it its own when the block ends without an error.
+
+    Raises `UserError` if the disk is full or can't be written.
+    """
+
+    def __init__(self, folder: Path, vocabulary: str, vocabulary_size: int) -> None:
+        self.folder = folder
+        self.pairs = 0
+        self._vocabulary = vocabulary
+        self._token_type = "uint16" if vocabulary_size <= 1 << 16 else "uint32"
+        self._corpora: list[StoredCorpus] = []
+        self._totals = np.zeros(2, np.int64)
+        self._longest = np.zeros(2, np.int64)
+
+    def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            stack.enter_context(explain_disk_errors(self.folder))
+            self._partial = stack.enter_context(new_folder(self.folder))
+            self._tokens, self._offsets, self._lines = (
+                stack.enter_context(closing(_HashedFile(self._partial / name)))
+                for name in ("tokens.bin", "offsets.bin", "lines.bin")
+            )
+            self._offsets.write(np.zeros(1, _OFFSET))
+            self._stack = stack.pop_all()
+        return self
+
+    def begin_corpus(self, name: str, weight: float = 1.0) -> None:
+        """Say that the pairs to come are of another corpus."""
+        self._corpora.append(StoredCorpus(name, weight, self.pairs, 0))
+
+    def add(self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]], lines: Sequence[int]) -> None:
+        """Append pairs of ids, with their end tokens, and the line of each."""
+        if not lines:
+            return
+        lengths = np.array([list(map(len, sources)), list(map(len, targets))]).T  # (pairs, 2)
+        ends = int(self._totals.sum()) + np.cumsum(lengths)
+        interleaved = chain.from_iterable(chain.from_iterable(zip(sources, targets, strict=True)))
+        self._tokens.write(np.fromiter(interleaved, _TOKEN_TYPES[self._token_type], int(lengths.sum())))
+        self._offsets.write(ends.astype(_OFFSET))
+        self._lines.write(np.array(lines, _LINE))
+        self._totals += lengths.sum(axis=0)
+        self._longest = np.maximum(self._longest, lengths.max(axis=0))
+        self._corpora[-1] = replace(self._corpora[-1], count=self._corpora[-1].count + len(lines))
+        self.pairs += len(lines)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with self._stack:
+            if error is not None:
+                raise error
+            write_json(self._partial / "store.json", asdict(self._describe()))
+
+    def _describe(self) -> _Description:
+        parts = [self._token_type, self._vocabulary]
+        parts += [f"{corpus.weight} {corpus.first} {corpus.count}" for corpus in self._corpora]
+        parts += [file.digest for file in (self._tokens, self._offsets, self._lines)]
+        return _Description(
+            version=VERSION,
+            token_type=self._token_type,
+            vocabulary=self._vocabulary,
+            fingerprint=hashlib.sha256("\n".join(parts).encode()).hexdigest(),
+            pairs=self.pairs,
+            tokens=int(self._totals.sum()),
+            source_tokens=int(self._totals[0]),
+            longest_source=int(self._longest[0]),
+            longest_target=int(self._longest[1]),
+            corpora=tuple(self._corpora),
+        )
+
+
+class _HashedFile:
+    """A file of numbers that knows the hash of what was written to it."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("wb")
+        self._hash = hashlib.sha256()
+
+    def write(self, numbers: NDArray[Any]) -> None:
+        self._file.write(numbers.data)
+        self._hash.update(numbers.data)
+
+    def close(self) -> None:
+        self._file.close()
+
+    @property
+    def digest(self) -> str:
+        return self._hash.hexdigest()
+
+
+@contextmanager
+def explain_disk_errors(folder: Path) -> Iterator[None]:
+    """Make a full or protected disk the user's error, with the folder that was to be written."""
+    try:
+        yield
+    except OSError as error:
+        raise UserError(f"{folder}: can't be written: {error.strerror or error}") from None

@@ -1,0 +1,166 @@
+"""What this machine can do and what regard uses of it: device, threads, precision, memory; each with its reason."""
+
+import ctypes
+import os
+import platform
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+import torch
+
+from regard.errors import UserError
+
+Precision = Literal["float32", "bfloat16"]
+
+_PROBE_SECONDS = 60
+_BFLOAT16_PROBE = """
+import torch
+a = torch.randn(64, 96, dtype=torch.bfloat16); b = torch.randn(96, 80, dtype=torch.bfloat16)
+c = (a @ b).float(); assert (c - a.float() @ b.float()).abs().max() < 1
+torch.nn.functional.linear(a, b.t().contiguous()).sum().item()
+"""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Something regard decided about the machine, and why."""
+
+    value: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.value} ({self.reason})"
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What a run uses."""
+
+    device: torch.device
+    precision: Precision
+    threads: int
+    choices: dict[str, Choice]
+
+    def describe(self) -> str:
+        """Say in one line what was chosen and why."""
+        return " · ".join(f"{name} {choice}" for name, choice in self.choices.items())
+
+    def autocast(self) -> torch.autocast:
+        """Return the context in which matrix products run in the chosen precision."""
+        return torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self.precision == "bfloat16")
+
+
+def choose_machine(device: str = "auto", precision: str = "auto", threads: int | None = None) -> Machine:
+    """Decide what to use, apply the number of threads, and keep freed memory in the process."""
+    where, device_choice = choose_device(device)
+    kind, precision_choice = choose_precision(precision, where)
+    if threads is not None:
+        torch.set_num_threads(threads)
+        threads_choice = Choice(str(threads), "as asked")
+    else:
+        threads_choice = Choice(str(torch.get_num_threads()), f"of {cores()} cores")
+    if where.type == "cpu":
+        keep_freed_memory()
+    choices = {"device": device_choice, "precision": precision_choice, "threads": threads_choice}
+    return Machine(where, kind, torch.get_num_threads(), choices)
+
+
+def choose_device(name: str) -> tuple[torch.device, Choice]:
+    """Return the device for a name; 'auto' takes a GPU if there is one."""
+    if name == "auto":
+        if torch.cuda.is_available():
+            return torch.device("cuda"), Choice("cuda", torch.cuda.get_device_name())
+        if torch.backends.mps.is_available():
+            return torch.device("mps"), Choice("mps", "Apple's GPU")
+        return torch.device("cpu"), Choice("cpu", "no GPU found")
+    try:
+        device = torch.device(name)
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        reason = str(error).splitlines()[0]
+        raise UserError(f"device {name!r} can't be used: {reason}") from None
+    return device, Choice(name, "as asked")
+
+
+def choose_precision(name: str, device: torch.device) -> tuple[Precision, Choice]:
+    """Return the number type of matrix products; bfloat16 only where it has been tried and does not kill a process."""
+    if name == "float32":
+        return "float32", Choice("float32", "as asked")
+    if name == "auto" and device.type != "cuda":
+        return "float32", Choice("float32", f"the safe type on {device.type}")
+    if device.type == "cuda":
+        if torch.cuda.is_bf16_supported():
+            return "bfloat16", Choice("bfloat16", "the GPU has it")
+        return "float32", Choice("float32", "the GPU has no bfloat16")
+    if device.type == "cpu" and bfloat16_works():
+        return "bfloat16", Choice("bfloat16", "as asked, and a probe survived")
+    return "float32", Choice("float32", "bfloat16 was asked for, but a probe of it failed here")
+
+
+@cache
+def bfloat16_works() -> bool:
+    """Say whether a bfloat16 product survives on this CPU, tried in a child process.
+
+    Some machines advertise instructions that end the process when used; a child's death tells without harm.
+    """
+    command = [sys.executable, "-c", _BFLOAT16_PROBE]
+    try:
+        return subprocess.run(command, capture_output=True, timeout=_PROBE_SECONDS, check=False).returncode == 0
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+
+
+def keep_freed_memory() -> bool:
+    """Tell glibc's allocator to keep what torch frees instead of handing it back to the system between steps.
+
+    Page faults on memory given back a moment ago cost up to a third of a training step. Returns whether it was done:
+    only glibc has the switch.
+    """
+    if sys.platform != "linux" or platform.libc_ver()[0] != "glibc":
+        return False
+    mallopt = ctypes.CDLL(None).mallopt
+    trim_threshold, mmap_max, largest = -1, -4, 2**31 - 1
+    return bool(mallopt(mmap_max, 0) and mallopt(trim_threshold, largest))
+
+
+def cores() -> int:
+    """Return the number of cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def memory_used() -> int:
+    """Return the resident memory of this process in bytes; 0 where the system does not tell."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    except (OSError, ValueError, IndexError):
+        return 0
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def memory_total() -> int:
+    """Return the machine's memory in bytes; 0 where the system does not tell."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (OSError, ValueError, AttributeError):
+        return 0
+
+
+def matrix_speed(threads: int, size: int = 1024, repeats: int = 8) -> float:
+    """Measure float32 matrix products on the CPU, in GFLOP/s: the best of some, into memory that is there already."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    left, right, product = (torch.rand(size, size) for _ in range(3))
+    seconds = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        torch.mm(left, right, out=product)
+        seconds.append(time.perf_counter() - start)
+    torch.set_num_threads(before)
+    return 2 * size**3 / min(seconds) / 1e9

@@ -1,0 +1,1 @@
+"""The paper's model: numbers in, tensors out; no files."""

@@ -1,0 +1,87 @@
+"""Label-smoothed cross-entropy (§5.4), straight from hidden states.
+
+Shapes: N tokens, D d_model, V vocabulary.
+
+With smoothing ε the target distribution is q(v) = (1 - ε)·[v = y] + ε/V. Neither q nor all of the logits ever exist:
+rows are worked off in chunks, and a chunk's gradient, softmax - q, replaces its logits at once, in place.
+"""
+
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+_CHUNK = 1 << 22  # logits held at a time, 16 MiB in float32
+
+
+class Loss(NamedTuple):
+    """Sums over tokens: the smoothed loss that is trained on, and the plain negative log-likelihood, for perplexity."""
+
+    smoothed: Tensor
+    plain: Tensor
+
+
+def token_loss(hidden: Tensor, targets: Tensor, weight: Tensor, smoothing: float) -> Loss:
+    """Return the loss summed over N tokens: hidden (N, D), targets (N,), weight (V, D) of the output layer."""
+    learning = torch.is_grad_enabled()  # asked here: inside a Function's forward the answer is always no
+    return Loss(*_TokenLoss.apply(hidden, targets, weight, smoothing, learning))  # type: ignore[no-untyped-call]
+
+
+class _TokenLoss(torch.autograd.Function):
+    """Computes gradients in `forward`, while a chunk's logits are at hand, and hands them out in `backward`."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, hidden: Tensor, targets: Tensor, weight: Tensor, smoothing: float, learning: bool
+    ) -> tuple[Tensor, Tensor]:
+        need_hidden, _, need_weight, _, _ = ctx.needs_input_grad
+        hidden_grad = torch.empty_like(hidden) if learning and need_hidden else None
+        weight_grad = torch.zeros_like(weight) if learning and need_weight else None
+        product_type = _product_type(hidden)
+        softmax_type = torch.promote_types(product_type, torch.float32)
+        matrix = weight.to(product_type)
+        smoothed = hidden.new_zeros((), dtype=torch.float64 if hidden.device.type == "cpu" else torch.float32)
+        plain = smoothed.clone()
+
+        vocabulary = weight.size(0)
+        rows = max(1, _CHUNK // vocabulary)
+        for start in range(0, hidden.size(0), rows):
+            part = hidden[start : start + rows].to(product_type)
+            target = targets[start : start + rows, None]
+            logits = (part @ matrix.t()).to(softmax_type)  # (n, V)
+            log_sum = logits.logsumexp(dim=1, keepdim=True)  # (n, 1)
+            right = log_sum - logits.gather(1, target)  # -log p(y)
+            plain += right.sum()
+            smoothed += (1 - smoothing) * right.sum()
+            if smoothing:
+                smoothed += smoothing * (log_sum - logits.mean(dim=1, keepdim=True)).sum()
+            if hidden_grad is None and weight_grad is None:
+                continue
+            gradient = logits.sub_(log_sum).exp_().sub_(smoothing / vocabulary)
+            gradient.scatter_add_(1, target, gradient.new_full((1, 1), smoothing - 1).expand_as(target))
+            gradient = gradient.to(product_type)
+            if hidden_grad is not None:
+                hidden_grad[start : start + rows] = gradient @ matrix
+            if weight_grad is not None:
+                weight_grad += gradient.t() @ part
+        ctx.gradients = hidden_grad, weight_grad
+        ctx.mark_non_differentiable(plain)
+        return smoothed, plain
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, None, Tensor | None, None, None]:
+        if ctx.gradients is None:
+            raise RuntimeError("the loss hands out its gradients once; compute it again for a second backward")
+        hidden_grad, weight_grad = ctx.gradients
+        factor = grads[0]
+        if factor != 1:
+            hidden_grad = None if hidden_grad is None else hidden_grad.mul_(factor)
+            weight_grad = None if weight_grad is None else weight_grad.mul_(factor)
+        ctx.gradients = None
+        return hidden_grad, None, weight_grad, None, None
+
+
+def _product_type(x: Tensor) -> torch.dtype:
+    """The number type in which matrix products run here: autocast's, if it is on."""
+    device = x.device.type
+    return torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else x.dtype

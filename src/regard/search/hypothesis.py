@@ -1,0 +1,46 @@
+"""A hypothesis: a target sentence that a search has found, with what the model thinks of it."""
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from regard.tokens import END, PAD, START, UNKNOWN
+
+NEVER = (PAD, UNKNOWN, START)  # tokens that no translation contains
+
+
+@dataclass(frozen=True, slots=True)
+class Hypothesis:
+    """A complete target sentence; all scores are log-probabilities, higher is better."""
+
+    tokens: tuple[int, ...]  # ends in the end token
+    token_scores: tuple[float, ...]  # of each token, the end token included
+    score: float  # the sum divided by the length penalty: what hypotheses are ranked by
+
+    @property
+    def log_probability(self) -> float:
+        """The sum of the token scores, log P(target | source)."""
+        return sum(self.token_scores)
+
+
+def length_penalty(length: int, alpha: float) -> float:
+    """Return lp(Y) = ((5 + |Y|) / 6)^α (§6.1), the end token counted."""
+    return float(((5 + length) / 6) ** alpha)
+
+
+def make_hypothesis(tokens: list[int], token_scores: list[float], alpha: float) -> Hypothesis:
+    """Rank a finished sentence."""
+    return Hypothesis(tuple(tokens), tuple(token_scores), sum(token_scores) / length_penalty(len(tokens), alpha))
+
+
+def rule_out(scores: Tensor, at_limit: Tensor) -> Tensor:
+    """Set to -inf, in place, what may not come next: tokens that are not text, and all but the end at the limit.
+
+    `scores` is (B, K, V), `at_limit` (B,) says for which sentences this is the last token there is room for.
+    """
+    scores[:, :, list(NEVER)] = float("-inf")
+    if bool(at_limit.any()):
+        end = scores[at_limit, :, END].clone()
+        scores[at_limit] = float("-inf")
+        scores[at_limit, :, END] = end
+    return scores

@@ -1,0 +1,375 @@
+"""A recipe: every setting of regard with its type, its default (the paper's) and the text that is its help.
+
+A recipe is a TOML file with the sections `[model]`, `[data]`, `[training]` and `[search]`, and optionally a first line
+`preset = "name"` that gives everything the file does not say. The defaults are the paper's base model. A field whose
+value departs from the paper says so in its text.
+"""
+
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import tomli_w
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails
+
+from regard.errors import SettingsError, UserError, did_you_mean
+from regard.presets import DEFAULT_PRESET, PRESETS
+
+
+class Section(BaseModel):
+    """A group of settings: frozen, typed, and closed to names it does not know."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=False)
+
+
+class ModelSettings(Section):
+    """The shape of the Transformer (§3)."""
+
+    d_model: int = Field(
+        512, ge=1, le=65_536, description="Width of embeddings and of every sub-layer's output (§3.1)."
+    )
+    d_ff: int = Field(2048, ge=1, le=1_048_576, description="Inner width of the feed-forward networks (§3.3).")
+    heads: int = Field(8, ge=1, le=1024, description="Attention heads h (§3.2.2).")
+    d_k: int | None = Field(
+        None, ge=1, le=65_536, description="Width of a head's queries and keys; unset: d_model / heads."
+    )
+    d_v: int | None = Field(None, ge=1, le=65_536, description="Width of a head's values; unset: d_model / heads.")
+    encoder_layers: int = Field(6, ge=1, le=1000, description="Encoder layers N (§3.1).")
+    decoder_layers: int = Field(
+        6,
+        ge=1,
+        le=1000,
+        description="Decoder layers; the paper has as many as encoder layers. Fewer make translation faster.",
+    )
+    dropout: float = Field(
+        0.1, ge=0, lt=1, description="P_drop: on each sub-layer's output and on embeddings plus positions (§5.4)."
+    )
+    norm: Literal["post", "pre"] = Field(
+        "post",
+        description="'post' normalises after each residual sum, as the paper does; 'pre' normalises each sub-layer's "
+        "input instead, which departs from the paper and trains deep stacks more easily.",
+    )
+    positions: Literal["sinusoidal", "learned"] = Field(
+        "sinusoidal", description="Sines and cosines (§3.5), or a learned table as in Table 3 (E)."
+    )
+    max_positions: int = Field(
+        1024, ge=2, le=1_048_576, description="Rows of the learned position table; sinusoids have no limit."
+    )
+    embeddings: Literal["shared", "target", "separate"] = Field(
+        "shared",
+        description="'shared': one matrix for source, target and output (§3.4). Departures: 'target' ties target and "
+        "output only; 'separate' ties nothing.",
+    )
+    attention_bias: bool = Field(False, description="Biases in the attention projections; the paper has none.")
+    activation: Literal["relu", "gelu", "swish"] = Field(
+        "relu", description="Between the two feed-forward maps: the paper's ReLU, or a departure: GELU or Swish."
+    )
+    neighbours: int | None = Field(
+        None,
+        ge=2,
+        description="Restrict self-attention to a neighbourhood of this many positions around each position (§4, last "
+        "row of Table 1); cost then grows as r·n. Unset: every position, as in the paper's models.",
+    )
+
+    @property
+    def head_width(self) -> int:
+        """d_model / h, the paper's width of one head."""
+        return self.d_model // self.heads
+
+    @property
+    def key_width(self) -> int:
+        """d_k, resolved."""
+        return self.d_k or self.head_width
+
+    @property
+    def value_width(self) -> int:
+        """d_v, resolved."""
+        return self.d_v or self.head_width
+
+    @model_validator(mode="after")
+    def _check_heads(self) -> Self:
+        if (self.d_k is None or self.d_v is None) and self.d_model % self.heads:
+            raise ValueError(f"d_model ({self.d_model}) is not a multiple of heads ({self.heads}); set d_k and d_v")
+        return self
+
+
+class Corpus(Section):
+    """One corpus: two text files of equal line count, or one file of tab-separated pairs; `.gz` is read as it is."""
+
+    source: Path | None = Field(None, description="Text file, one source sentence a line.")
+    target: Path | None = Field(None, description="Text file, one target sentence a line.")
+    pairs: Path | None = Field(None, description="Tab-separated file: source, target; further columns are ignored.")
+    weight: float = Field(1.0, gt=0, le=1000, description="How many times an epoch sees this corpus; 0.5: half of it.")
+
+    @model_validator(mode="after")
+    def _check_files(self) -> Self:
+        if (self.pairs is None) == (self.source is None and self.target is None):
+            raise ValueError("give either 'source' and 'target', or 'pairs'")
+        if self.pairs is None and (self.source is None or self.target is None):
+            raise ValueError("'source' and 'target' come together")
+        return self
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The files of this corpus."""
+        return tuple(path for path in (self.source, self.target, self.pairs) if path is not None)
+
+
+class DataSettings(Section):
+    """The corpora and how text becomes tokens (§5.1)."""
+
+    source_language: str = Field("", description="Code of the source language, such as 'en'; for cards and metrics.")
+    target_language: str = Field("", description="Code of the target language, such as 'de'; for cards and metrics.")
+    train: tuple[Corpus, ...] = Field((), description="Training corpora: tables with source and target, or pairs.")
+    valid: tuple[Corpus, ...] = Field((), description="Validation corpora: choose everything on these.")
+    vocabulary: Path | None = Field(None, description="A SentencePiece model to use; unset: one is trained.")
+    vocabulary_size: int = Field(
+        37_000, ge=300, le=1_000_000, description="Subwords, shared by both languages; fewer if the text has no more."
+    )
+    character_coverage: float = Field(
+        0.9999, gt=0.9, le=1, description="Share of characters with a subword of their own; the rest goes by bytes."
+    )
+    normalization: Literal["identity", "nfkc", "nmt_nfkc", "nfkc_cf", "nmt_nfkc_cf"] = Field(
+        "identity", description="SentencePiece's rule for input text; 'identity' changes nothing, '_cf' folds case."
+    )
+    vocabulary_sentences: int = Field(
+        2_000_000, ge=1, description="At most this many sentences (evenly sampled) teach the vocabulary."
+    )
+    max_length: int = Field(
+        256, ge=2, le=65_535, description="Longest sentence in training, in subwords with the end token, on each side."
+    )
+    max_ratio: float = Field(9.0, ge=1, description="Largest ratio of the two sides' lengths in training.")
+    drop_duplicates: bool = Field(False, description="Train on each distinct pair once; repeats are counted anyway.")
+
+
+class TrainingSettings(Section):
+    """The optimisation (§5)."""
+
+    steps: int = Field(100_000, ge=1, description="Updates of the weights (§5.2).")
+    batch_tokens: int = Field(
+        25_000,
+        ge=1,
+        description="At most so many source tokens and so many target tokens a step, over all processes (§5.1).",
+    )
+    micro_batch_tokens: int | None = Field(
+        None,
+        ge=1,
+        description="A step is computed in pieces of at most this many tokens and their gradients are added up; unset: "
+        "half a batch, at most 4096. The result does not depend on how many processes share the pieces.",
+    )
+    warmup: int = Field(4000, ge=1, description="Steps of rising learning rate (§5.3).")
+    learning_rate: float | None = Field(
+        None, gt=0, description="Peak of the learning rate, after warmup; unset: d_model^-0.5 · warmup^-0.5 (§5.3)."
+    )
+    beta1: float = Field(0.9, ge=0, lt=1, description="Adam's β1 (§5.3).")
+    beta2: float = Field(0.98, ge=0, lt=1, description="Adam's β2 (§5.3).")
+    epsilon: float = Field(1e-9, gt=0, description="Adam's ε (§5.3).")
+    label_smoothing: float = Field(0.1, ge=0, lt=1, description="ε_ls: share of probability spread evenly (§5.4).")
+    clip_norm: float | None = Field(
+        None, gt=0, description="Largest norm of the gradient of the mean loss per token; unset: none, as in the paper."
+    )
+    seed: int = Field(1, ge=0, description="Every random number is a function of this, the step and the piece of it.")
+    log_steps: int = Field(50, ge=1, description="Write a line to log.jsonl every so many steps.")
+    checkpoint_steps: int = Field(
+        1500, ge=1, description="Validate and write a checkpoint every so many steps; the paper's ten minutes are 1500."
+    )
+    checkpoint_minutes: float | None = Field(
+        10.0, gt=0, description="Also write a checkpoint after so many minutes, to go on from; it is never averaged."
+    )
+    average: Literal["last", "best"] = Field(
+        "last", description="Average the last checkpoints, as the paper does (§6.1), or those that validate best."
+    )
+    average_checkpoints: int = Field(5, ge=1, description="How many checkpoints are averaged into the model (§6.1).")
+    patience: int | None = Field(
+        None, ge=1, description="Stop after so many validations without a better one; unset: train all steps."
+    )
+    choose_by: Literal["bleu", "loss"] = Field("loss", description="What makes a checkpoint better than another.")
+    validation_bleu: bool = Field(True, description="Translate the validation set (greedily) at every validation.")
+    validation_sentences: int = Field(
+        1000, ge=1, description="At most this many validation sentences, evenly spread, are translated for BLEU."
+    )
+    precision: Literal["auto", "float32", "bfloat16"] = Field(
+        "auto", description="Type of matrix products: 'auto' is bfloat16 on a GPU that has it, float32 elsewhere."
+    )
+
+    @property
+    def pieces(self) -> int:
+        """Into how many micro-batches a step is cut."""
+        wanted = self.micro_batch_tokens or min(4096, -(-self.batch_tokens // 2))
+        return max(1, -(-self.batch_tokens // wanted))
+
+    @property
+    def piece_tokens(self) -> int:
+        """Most tokens of one micro-batch on each side, padding counted."""
+        return -(-self.batch_tokens // self.pieces)
+
+
+class SearchSettings(Section):
+    """How translations are found (§6.1)."""
+
+    beam: int = Field(4, ge=1, le=1000, description="Hypotheses kept at each step (§6.1); 1 is greedy.")
+    length_penalty: float = Field(0.6, ge=0, le=5, description="α of the length penalty ((5 + |Y|) / 6)^α (§6.1).")
+    extra_length: int = Field(50, ge=0, description="Output may be longer than the input by so many tokens (§6.1).")
+
+
+class Settings(Section):
+    """All settings of a run."""
+
+    model: ModelSettings = ModelSettings()
+    data: DataSettings = DataSettings()
+    training: TrainingSettings = TrainingSettings()
+    search: SearchSettings = SearchSettings()
+
+    def to_toml(self) -> str:
+        """Write every setting that has a value as TOML, so that reading it gives these settings again."""
+        return tomli_w.dumps(self.model_dump(mode="json", exclude_none=True))
+
+
+# ---- reading ---------------------------------------------------------------------------------------------------------
+
+
+def read_recipe(path: Path, overrides: Iterable[str] = ()) -> Settings:
+    """Read a recipe and apply overrides of the form `section.key=value`; corpora are relative to the recipe's folder.
+
+    Raises `SettingsError` with every mistake of the file and of the overrides.
+    """
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UserError(f"{path}: can't be read: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise SettingsError(str(path), [f"not valid TOML: {error}"]) from None
+    return resolve(values, overrides, origin=str(path), folder=path.parent)
+
+
+def resolve(
+    values: Mapping[str, Any], overrides: Iterable[str] = (), *, origin: str = "settings", folder: Path = Path()
+) -> Settings:
+    """Lay `values` over their preset, then overrides over both; check everything at once."""
+    problems: list[str] = []
+    merged = _merge(preset_values(values.get("preset", DEFAULT_PRESET)), _without(values, "preset"))
+    for override in overrides:
+        try:
+            merged = _merge(merged, parse_override(override))
+        except UserError as error:
+            problems.append(str(error))
+    try:
+        settings = Settings.model_validate(merged)
+    except ValidationError as error:
+        problems += [_explain_problem(problem) for problem in error.errors()]
+        raise SettingsError(origin, problems) from None
+    if problems:
+        raise SettingsError(origin, problems)
+    return _rebase_paths(settings, folder)
+
+
+def preset_values(name: object) -> dict[str, Any]:
+    """Return what a preset says beyond the defaults; raises `SettingsError` for an unknown name."""
+    if isinstance(name, str) and name in PRESETS:
+        return {section: dict(values) for section, values in PRESETS[name].values.items()}
+    hint = did_you_mean(str(name), list(PRESETS))
+    raise SettingsError("preset", [f"no preset {name!r}.{hint} Known: {', '.join(PRESETS)}"])
+
+
+def preset(name: str, overrides: Iterable[str] = ()) -> Settings:
+    """Return the settings of a preset."""
+    return resolve({"preset": name}, overrides, origin=f"preset {name}")
+
+
+def parse_override(text: str) -> dict[str, Any]:
+    """Turn `training.warmup=8000` into `{"training": {"warmup": 8000}}`; a value that is not TOML is a string."""
+    key, equals, value = text.partition("=")
+    parts = [part.strip() for part in key.split(".")]
+    if not equals or not all(parts):
+        raise UserError(f"override {text!r}: expected section.key=value, such as training.warmup=8000")
+    try:
+        parsed: Any = tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        parsed = value.strip()
+    for part in reversed(parts):
+        parsed = {part: parsed}
+    return dict(parsed)
+
+
+def _merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(base)
+    for key, value in over.items():
+        below = merged.get(key)
+        merged[key] = _merge(below, value) if isinstance(below, Mapping) and isinstance(value, Mapping) else value
+    return merged
+
+
+def _without(values: Mapping[str, Any], key: str) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if name != key}
+
+
+def _rebase_paths(settings: Settings, folder: Path) -> Settings:
+    def rebase(path: Path | None) -> Path | None:
+        return None if path is None else (folder / path.expanduser()).absolute()
+
+    def rebase_corpus(corpus: Corpus) -> Corpus:
+        paths = {name: rebase(getattr(corpus, name)) for name in ("source", "target", "pairs")}
+        return corpus.model_copy(update=paths)
+
+    data = settings.data
+    changed = {
+        "train": tuple(map(rebase_corpus, data.train)),
+        "valid": tuple(map(rebase_corpus, data.valid)),
+        "vocabulary": rebase(data.vocabulary),
+    }
+    return settings.model_copy(update={"data": data.model_copy(update=changed)})
+
+
+def _explain_problem(problem: ErrorDetails) -> str:
+    """One sentence for one of pydantic's findings: the setting's path, what is wrong, what was meant."""
+    where = ".".join(str(part) for part in problem["loc"])
+    if problem["type"] == "extra_forbidden":
+        *sections, name = problem["loc"]
+        known = list(_section_fields(sections))
+        hint = did_you_mean(str(name), known) or _found_elsewhere(str(name)) or f" Known here: {', '.join(known)}."
+        return f"{where}: no such setting.{hint}"
+    message = problem["msg"].removeprefix("Value error, ")
+    if problem["type"] in ("value_error", "model_type", "missing"):
+        return f"{where or 'recipe'}: {message}"
+    return f"{where} = {problem['input']!r}: {message[0].lower()}{message[1:]}"
+
+
+def _section_fields(path: list[int | str]) -> Mapping[str, FieldInfo]:
+    section: type[Section] = Settings
+    for part in path:
+        if part in ("train", "valid"):
+            return Corpus.model_fields
+        if isinstance(part, str) and part in section.model_fields:
+            annotation = section.model_fields[part].annotation
+            if isinstance(annotation, type) and issubclass(annotation, Section):
+                section = annotation
+    return section.model_fields
+
+
+def _found_elsewhere(name: str) -> str:
+    places = [key for key, _ in list_settings() if key.rpartition(".")[2] == name]
+    return f" Did you mean {places[0]!r}?" if places else ""
+
+
+# ---- explaining ------------------------------------------------------------------------------------------------------
+
+
+def list_settings() -> Iterator[tuple[str, FieldInfo]]:
+    """Yield each setting's dotted name with its field, in the order of the sections."""
+    for section, field in Settings.model_fields.items():
+        annotation = field.annotation
+        assert isinstance(annotation, type)
+        assert issubclass(annotation, Section)
+        for name, inner in annotation.model_fields.items():
+            yield f"{section}.{name}", inner
+
+
+def find_setting(key: str) -> FieldInfo:
+    """Return a setting's field by its dotted name; raises `UserError` with a suggestion for an unknown one."""
+    known = dict(list_settings())
+    if key not in known:
+        raise UserError(f"no setting {key!r}.{_found_elsewhere(key) or did_you_mean(key, list(known))}")
+    return known[key]

@@ -1,0 +1,1 @@
+"""Text: reading corpora, subwords, sentences, and the embedded corpus. Never imports torch."""

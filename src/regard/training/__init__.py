@@ -1,0 +1,1 @@
+"""Training: the loop of §5 and what it stands on."""

@@ -1,0 +1,49 @@
+"""The average of checkpoints (§6.1)."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from safetensors import safe_open
+from torch import Tensor
+
+from regard.model_folder import WEIGHTS
+from regard.training.checkpoint import Checkpoint
+from regard.training.validation import Validation, is_better
+
+
+def choose_checkpoints(
+    checkpoints: Sequence[Checkpoint],
+    validations: Sequence[Validation],
+    rule: Literal["last", "best"],
+    count: int,
+    choose_by: Literal["bleu", "loss"],
+) -> list[Checkpoint]:
+    """Return the checkpoints to average: the last `count` regular ones, or those that validated best."""
+    regular = sorted((one for one in checkpoints if one.regular), key=lambda one: one.step)
+    if rule == "last":
+        return regular[-count:]
+    validated = {one.step: one for one in validations}
+    ranked: list[Checkpoint] = []
+    for checkpoint in (one for one in regular if one.step in validated):
+        place = 0
+        while place < len(ranked) and not is_better(
+            validated[checkpoint.step], validated[ranked[place].step], choose_by
+        ):
+            place += 1
+        ranked.insert(place, checkpoint)
+    return sorted(ranked[:count], key=lambda one: one.step)
+
+
+def average_weights(folders: Sequence[Path]) -> dict[str, Tensor]:
+    """Return the mean of the weights of checkpoints, summed in float64, one weight in memory at a time."""
+    files: list[Any] = [safe_open(folder / WEIGHTS, framework="pt") for folder in folders]
+    average: dict[str, Tensor] = {}
+    for name in files[0].keys():  # noqa: SIM118 (not a dict)
+        first = files[0].get_tensor(name)
+        total = first.to(torch.float64)
+        for file in files[1:]:
+            total += file.get_tensor(name)
+        average[name] = (total / len(files)).to(first.dtype)
+    return average

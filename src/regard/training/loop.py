@@ -1,0 +1,231 @@
+"""The training loop (§5): the only one.
+
+Every random number is a function of the seed, the step and the piece of the step. So a resumed run needs no saved
+generator, and a killed one continues bit for bit.
+"""
+
+import time
+from pathlib import Path
+
+import torch
+
+from regard.data.batches import Step, steps
+from regard.data.prepare import Prepared, open_prepared, prepare
+from regard.errors import TrainingError, UserError
+from regard.machine import Machine, choose_machine, memory_used
+from regard.model.build import build_model
+from regard.model.transformer import count_weights
+from regard.progress import Display, QuietDisplay, open_display
+from regard.seeds import mix
+from regard.settings import Settings
+from regard.training.average import choose_checkpoints
+from regard.training.checkpoint import (
+    TrainingState,
+    find_damage,
+    list_checkpoints,
+    read_checkpoint,
+    remove_checkpoints,
+    write_checkpoint,
+)
+from regard.training.distributed import World, helped, joined
+from regard.training.finish import finish
+from regard.training.log import Interval, Log
+from regard.training.optimizer import learning_rate
+from regard.training.processes import Workforce, choose_workforce
+from regard.training.run import Run, open_run
+from regard.training.step import Stepper, StepReport
+from regard.training.stop import StopRequest, TrainingStopped, ignore_interrupts, stop_on_signal
+from regard.training.validation import pick_sentences, validate, validations_since_best
+
+_SKIPS_IN_A_ROW = 20  # steps without a finite gradient, after which training ends
+
+
+def train(
+    settings: Settings,
+    out: Path | str,
+    *,
+    display: Display | None = None,
+    device: str = "auto",
+    processes: int | None = None,
+    threads: int | None = None,
+    tensorboard: bool = False,
+) -> Path:
+    """Train a model by a recipe, or go on with a training that was stopped; return the finished model's folder.
+
+    On a CPU, unset `processes` and `threads` are chosen by a short measurement.
+    """
+    display = display or open_display()
+    if not settings.data.train:
+        raise UserError("data.train: no training corpus; give --train SOURCE TARGET, or [[data.train]] in the recipe")
+    with open_run(Path(out), settings) as run:
+        prepared = prepare(settings, run.folder, display)
+        machine = choose_machine(device, settings.training.precision, threads)
+        workforce = choose_workforce(run, settings, prepared, machine, processes, threads)
+        machine = choose_machine(device, settings.training.precision, workforce.threads)
+        display.say(f"{machine.describe()} · {workforce.describe()}")
+        with helped(workforce.processes, _help, (settings, run, device, workforce)) as world:
+            training = Training(settings, run, prepared, machine, world, display)
+            display.say(f"model: {count_weights(training.model):,} weights")
+            training.go_on()
+            log = Log(run.log, training.state.step, run.tensorboard if tensorboard else None)
+            with stop_on_signal() as stop:
+                training.run_steps(log, stop)
+            log.close()
+        return finish(run, settings, prepared, training.state, machine, display)
+
+
+def _help(rank: int, size: int, rendezvous: str, settings: Settings, run: Run, device: str, force: Workforce) -> None:
+    """Train as one of the processes that the first one started."""
+    ignore_interrupts()
+    machine = choose_machine(device, settings.training.precision, force.threads)
+    with joined(rank, size, rendezvous) as world:
+        training = Training(settings, run, open_prepared(run.folder), machine, world, QuietDisplay())
+        training.go_on()
+        training.run_steps(None, StopRequest())
+
+
+class Training:
+    """A model in training, in one of the processes that train it, and how far it is."""
+
+    def __init__(
+        self, settings: Settings, run: Run, data: Prepared, machine: Machine, world: World, display: Display
+    ) -> None:
+        self.settings, self.run, self.data, self.world, self.display = settings, run, data, world, display
+        self.machine = machine
+        torch.manual_seed(mix(settings.training.seed))
+        self.model = build_model(settings.model, len(data.vocabulary)).to(machine.device)
+        self.stepper = Stepper(self.model, data.train, settings.training, machine, world)
+        self.state = TrainingState()
+        self.pairs = pick_sentences(settings.data.valid, settings.training.validation_sentences)
+
+    def go_on(self) -> None:
+        """Load the newest checkpoint that is whole, if there is one; name those that are damaged."""
+        for path in sorted(self.run.checkpoints.glob("step-*"), reverse=True):
+            damage = find_damage(path)
+            if damage is None:
+                self.state = read_checkpoint(path, self.model, self.stepper.optimizer)
+                self.display.say(f"going on from {path}")
+                return
+            self.display.say(f"passed over a damaged checkpoint: {damage}")
+
+    def run_steps(self, log: Log | None, stop: StopRequest) -> None:
+        """Take steps until the last one, or until validation has not improved for too long."""
+        training, state = self.settings.training, self.state
+        self.model.train()
+        if state.step == 0:
+            self.stepper.try_largest_batch()
+        plan = steps(self.data.train, training.piece_tokens, training.pieces, training.seed, state.position)
+        interval, clock = Interval(), Clock(training.checkpoint_minutes)
+        with self.display.job("training", training.steps, "steps", done=state.step) as job:
+            while state.step < training.steps and not self.out_of_patience():
+                following, step = next(plan)
+                report = self.take_step(step, stop.requested)
+                state.position, state.seconds = following, state.seconds + clock.lap()
+                interval.add(report)
+                job.advance(1, note=self._note(interval))
+                if log is not None and state.step % training.log_steps == 0:
+                    log.write("training", self._facts(interval))
+                    interval = Interval()
+                if state.step % training.checkpoint_steps == 0 or state.step == training.steps:
+                    self.validate(log)
+                    self.write_checkpoint(regular=True)
+                    interval = Interval()
+                    clock.restart()
+                elif report.stop or clock.checkpoint_is_due():
+                    self.write_checkpoint(regular=False)
+                    clock.restart()
+                if report.stop:
+                    raise TrainingStopped(self.run.folder, state.step, stop.signal_number)
+
+    def take_step(self, step: Step, stop: bool) -> StepReport:
+        """Take the next step and count it; raises `TrainingError` after too many without a finite gradient."""
+        state = self.state
+        state.step += 1
+        report = self.stepper.take(step, state.step, self.rate(), stop)
+        state.target_tokens += report.tokens
+        if report.is_finite:
+            state.skipped_in_a_row = 0
+            return report
+        state.skipped += 1
+        state.skipped_in_a_row += 1
+        lines = ", ".join(f"{name} line {line:,}" for name, line in map(self.data.train.locate, step[0][:3].tolist()))
+        self.display.say(f"step {state.step:,}: gradient not finite, weights left as they are (near {lines})")
+        if state.skipped_in_a_row >= _SKIPS_IN_A_ROW:
+            good = next(list_checkpoints(self.run.checkpoints), None)
+            raise TrainingError(
+                f"{_SKIPS_IN_A_ROW} steps in a row without a finite gradient; lower training.learning_rate or raise "
+                f"training.warmup. Last good checkpoint: {good.path if good else 'none was written yet'}"
+            )
+        return report
+
+    def rate(self) -> float:
+        """Return the learning rate of the current step."""
+        training = self.settings.training
+        return learning_rate(self.state.step, self.settings.model.d_model, training.warmup, training.learning_rate)
+
+    def validate(self, log: Log | None) -> None:
+        """Validate the weights as they are; show and log the result, with some translations."""
+        if not self.settings.data.valid:
+            return
+        state = self.state
+        found, samples = validate(
+            self.model, self.data, self.pairs, state.step, self.settings, self.machine, self.world
+        )
+        state.validations.append(found)
+        best = validations_since_best(state.validations, self.settings.training.choose_by) == 0
+        self.display.say(f"step {state.step:,}: {found.describe()}{' (best so far)' if best else ''}", found.facts())
+        for source, translation in samples:
+            self.display.say(f"    {source}\n  → {translation}")
+        if log is not None:
+            log.write("validation", found.facts())
+
+    def write_checkpoint(self, regular: bool) -> None:
+        """Write a checkpoint and remove those that neither going on nor the average will need."""
+        if not self.world.is_first:
+            return
+        training = self.settings.training
+        write_checkpoint(self.run.checkpoints, self.model, self.stepper.optimizer, self.state, regular)
+        there = list(list_checkpoints(self.run.checkpoints))
+        needed = choose_checkpoints(
+            there, self.state.validations, training.average, training.average_checkpoints, training.choose_by
+        )
+        remove_checkpoints([one for one in there[1:] if one not in needed])
+
+    def out_of_patience(self) -> bool:
+        """Say whether validation has not improved for too long."""
+        training = self.settings.training
+        since_best = validations_since_best(self.state.validations, training.choose_by)
+        return training.patience is not None and since_best >= training.patience
+
+    def _note(self, interval: Interval) -> str:
+        facts = interval.facts()
+        return (
+            f"epoch {self.state.position.epoch + 1} · loss {facts['loss']:.3f} · ppl {facts['perplexity']:.2f} · "
+            f"lr {self.rate():.1e} · {facts['tokens_per_second']:,.0f} tokens/s · {memory_used() / 2**30:.1f} GiB"
+        )
+
+    def _facts(self, interval: Interval) -> dict[str, float]:
+        seconds, epoch = round(self.state.seconds, 3), self.state.position.epoch + 1
+        counts = {"step": self.state.step, "epoch": epoch, "target_tokens": self.state.target_tokens}
+        return {**counts, **interval.facts(), "learning_rate": self.rate(), "memory": memory_used(), "seconds": seconds}
+
+
+class Clock:
+    """Time spent on steps, and time since the last checkpoint."""
+
+    def __init__(self, checkpoint_minutes: float | None) -> None:
+        self._minutes = checkpoint_minutes
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin anew after a checkpoint; validating and writing count for no step."""
+        self._lap = self._checkpoint = time.monotonic()
+
+    def lap(self) -> float:
+        """Return the seconds since the last lap."""
+        before, self._lap = self._lap, time.monotonic()
+        return self._lap - before
+
+    def checkpoint_is_due(self) -> bool:
+        """Say whether it is time for a checkpoint to go on from."""
+        return self._minutes is not None and time.monotonic() - self._checkpoint >= 60 * self._minutes

@@ -1,0 +1,73 @@
+"""How many processes and threads train on this machine: chosen once for a run, by measuring."""
+
+import time
+from dataclasses import asdict, dataclass
+
+import torch
+
+from regard.data.batches import collate, largest_pieces
+from regard.data.prepare import Prepared
+from regard.files import read_json, write_json
+from regard.machine import Machine, cores
+from regard.model.build import build_model
+from regard.settings import Settings
+from regard.training.objective import batch_loss
+from regard.training.run import Run
+
+
+@dataclass(frozen=True)
+class Workforce:
+    """Processes and threads in each of them, and why."""
+
+    processes: int
+    threads: int
+    reason: str
+
+    def describe(self) -> str:
+        """Say it in a few words."""
+        noun = "process" if self.processes == 1 else "processes"
+        return f"{self.processes} {noun} of {self.threads} ({self.reason})"
+
+
+def choose_workforce(
+    run: Run, settings: Settings, prepared: Prepared, machine: Machine, processes: int | None, threads: int | None
+) -> Workforce:
+    """Return what was asked for, what the run began with, or what a short measurement says.
+
+    A run goes on with what it began with: other processes or threads add up numbers in another order, and the weights
+    would no longer be those of a run never stopped.
+    """
+    available = cores()
+    most = min(available, settings.training.pieces)
+    if processes is not None or threads is not None:
+        count = processes or 1
+        return Workforce(count, threads or max(1, available // count), "as asked")
+    if run.workforce.exists():
+        began = read_json(run.workforce)
+        return Workforce(int(began["processes"]), int(began["threads"]), "as this run began")
+    if machine.device.type != "cpu":
+        chosen = Workforce(1, machine.threads, f"the work is done on {machine.device.type}")
+    elif most == 1:
+        chosen = Workforce(1, machine.threads, "one core" if available == 1 else "a step is one piece")
+    else:
+        gain = _measure_threads(settings, prepared, machine, most)
+        told = f"{most} threads in one process are {gain:.2f} times as fast as one"
+        chosen = Workforce(1, most, told) if gain > 0.9 * most else Workforce(most, available // most, told)
+    write_json(run.workforce, asdict(chosen))
+    return chosen
+
+
+def _measure_threads(settings: Settings, prepared: Prepared, machine: Machine, threads: int) -> float:
+    """Return how many times faster a piece is computed with that many threads than with one."""
+    model = build_model(settings.model, len(prepared.vocabulary)).to(machine.device)
+    batch = collate(prepared.train, largest_pieces(prepared.train, settings.training.piece_tokens)[0])
+    seconds = {1: float("inf"), threads: float("inf")}
+    before = torch.get_num_threads()
+    for _ in range(3):  # alternating, so that what else the machine does hits both; the first is warm-up as well
+        for count in seconds:
+            torch.set_num_threads(count)
+            start = time.perf_counter()
+            batch_loss(model, batch, machine.device, 0.0).smoothed.backward()  # type: ignore[no-untyped-call]
+            seconds[count] = min(seconds[count], time.perf_counter() - start)
+    torch.set_num_threads(before)
+    return seconds[1] / seconds[threads]

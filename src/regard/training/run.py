@@ -1,0 +1,85 @@
+"""A run's folder: what a training writes, and the lock that keeps a second one out."""
+
+import fcntl
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from regard.errors import UserError
+from regard.files import write_file
+from regard.model_folder import SETTINGS, VOCABULARY, read_settings
+from regard.settings import Settings
+
+_MAY_BE_THERE = frozenset({".lock", "corpus"})  # in a folder that becomes a run's
+
+
+class Run:
+    """The places inside a run's folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.settings = folder / SETTINGS
+        self.vocabulary = folder / VOCABULARY
+        self.log = folder / "log.jsonl"
+        self.checkpoints = folder / "checkpoints"
+        self.model = folder / "model"
+        self.workforce = folder / "processes.json"
+        self.tensorboard = folder / "tensorboard"
+
+
+@contextmanager
+def open_run(folder: Path, settings: Settings) -> Iterator[Run]:
+    """Open a run's folder for writing, a new one or one to go on with.
+
+    Raises `UserError` if another process is at work in it, if its settings are others, or if it is not a run's folder.
+    """
+    run = Run(folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"{folder}: can't be made: {error.strerror}") from None
+    if not run.settings.exists() and any(path.name not in _MAY_BE_THERE for path in folder.iterdir()):
+        raise UserError(f"{folder}: not empty, and not a run's folder; choose another for --out")
+    with (folder / ".lock").open("a") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise UserError(
+                f"{folder}: another process is training here; wait for it, or choose another --out"
+            ) from None
+        if run.settings.exists():
+            _check_same(run.settings, settings)
+        else:
+            write_file(run.settings, settings.to_toml())
+        yield run
+
+
+def _check_same(path: Path, settings: Settings) -> None:
+    """Refuse to go on with other settings than the run began with, and say which differ."""
+    differences = setting_differences(read_settings(path), settings)
+    if differences:
+        raise UserError(
+            "\n".join(
+                [
+                    f"{path.parent}: this run began with other settings; resuming changes nothing, so use the same "
+                    "settings or another --out",
+                    *(f"  {line}" for line in differences),
+                ]
+            )
+        )
+
+
+def setting_differences(before: Settings, now: Settings) -> list[str]:
+    """Return a line for each setting that differs."""
+    old, new = before.model_dump(mode="json"), now.model_dump(mode="json")
+    return [
+        f"{section}.{name}: was {_shown(old[section][name])}, now {_shown(value)}"
+        for section, values in new.items()
+        for name, value in values.items()
+        if old[section][name] != value
+    ]
+
+
+def _shown(value: object) -> str:
+    return "unset" if value is None else json.dumps(value, ensure_ascii=False)

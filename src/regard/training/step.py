@@ -1,0 +1,100 @@
+"""One step of training: the gradients of a batch, piece by piece, and one change of the weights."""
+
+import math
+from dataclasses import dataclass
+
+import torch
+
+from regard.data.batches import Step, collate, largest_pieces
+from regard.data.store import Store
+from regard.errors import UserError
+from regard.machine import Machine
+from regard.model.transformer import Transformer
+from regard.seeds import mix
+from regard.settings import TrainingSettings
+from regard.training.distributed import World
+from regard.training.objective import batch_loss
+from regard.training.optimizer import Gradients, make_optimizer
+
+
+@dataclass(frozen=True)
+class StepReport:
+    """What a step did: losses summed over its target tokens, and the norm of the mean gradient a token."""
+
+    smoothed: float
+    plain: float
+    tokens: int
+    norm: float
+    stop: bool  # a process was asked to stop
+
+    @property
+    def is_finite(self) -> bool:
+        """Say whether the gradient was finite, so that the weights were changed."""
+        return math.isfinite(self.norm)
+
+
+class Stepper:
+    """A model with its optimizer and gradients: what changes the weights."""
+
+    def __init__(
+        self, model: Transformer, store: Store, settings: TrainingSettings, machine: Machine, world: World
+    ) -> None:
+        self.model, self.store, self.settings, self.machine, self.world = model, store, settings, machine, world
+        self.optimizer = make_optimizer(model, settings)
+        self.gradients = Gradients(model)
+
+    def take(self, step: Step, number: int, rate: float, stop: bool = False) -> StepReport:
+        """Add up the gradients of this process's pieces and of the others', then change the weights once.
+
+        Random numbers depend on (seed, step number, piece) alone, so it does not matter which process has a piece.
+        `stop` is this process's wish; the report says whether any process has it.
+        """
+        sums = torch.zeros(4, dtype=torch.float64)  # smoothed loss, plain loss, tokens, wishes to stop
+        sums[3] = stop
+        for piece in self.world.share(range(len(step))):
+            torch.manual_seed(mix(self.settings.seed, number, piece))
+            batch = collate(self.store, step[piece])
+            with self.machine.autocast():
+                loss = batch_loss(self.model, batch, self.machine.device, self.settings.label_smoothing)
+            loss.smoothed.backward()  # type: ignore[no-untyped-call]
+            sums[:3] += torch.tensor([float(loss.smoothed), float(loss.plain), batch.tokens])
+        self.world.sum(sums)
+        self.world.sum(self.gradients.flat)
+        smoothed, plain, tokens, stops = sums.tolist()
+        norm = self._change_weights(tokens, rate)
+        return StepReport(smoothed, plain, int(tokens), norm, stop=stops > 0)
+
+    def _change_weights(self, tokens: float, rate: float) -> float:
+        """Step by the mean gradient a token, unless it is not finite; return its norm, and clear the gradients."""
+        gradient = self.gradients.flat.div_(tokens)
+        norm = float(torch.linalg.vector_norm(gradient))
+        if math.isfinite(norm):
+            if self.settings.clip_norm is not None and norm > self.settings.clip_norm:
+                gradient.mul_(self.settings.clip_norm / norm)
+            for group in self.optimizer.param_groups:
+                group["lr"] = rate
+            self.optimizer.step()
+        self.gradients.clear()
+        return norm
+
+    def try_largest_batch(self) -> None:
+        """Compute the largest pieces once, before hours are spent.
+
+        Raises `UserError` with a size to try if one does not fit into memory.
+        """
+        piece_tokens = self.settings.piece_tokens
+        for rows in largest_pieces(self.store, piece_tokens):
+            try:
+                with self.machine.autocast():
+                    loss = batch_loss(self.model, collate(self.store, rows), self.machine.device, 0.0)
+                loss.smoothed.backward()  # type: ignore[no-untyped-call]
+            except (RuntimeError, MemoryError) as error:
+                if not isinstance(error, MemoryError) and "memory" not in str(error).lower():
+                    raise
+                raise UserError(
+                    f"a piece of {piece_tokens:,} tokens does not fit into memory; try --set "
+                    f"training.micro_batch_tokens={max(1, piece_tokens // 2)} (pieces add up, so that the batch stays "
+                    "the same)"
+                ) from None
+            finally:
+                self.gradients.clear()

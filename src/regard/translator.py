@@ -1,0 +1,242 @@
+"""The translator: text in, text out, in the caller's order.
+
+Text goes through in windows: the sentences of a window are sorted by length, searched in batches, and given back in
+the order they came in. A text longer than any the model has seen is split at sentence ends and put together again.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Unpack, overload
+
+import torch
+from torch import Tensor
+
+from regard.attention_maps import AttentionMaps, align, alignment_layer, words_alignment
+from regard.machine import Machine, choose_machine
+from regard.model.observe import observe_attention, observe_cross_attention
+from regard.model.transformer import Transformer
+from regard.model_folder import read_model
+from regard.search.beam import beam_search
+from regard.search.greedy import greedy_search
+from regard.search.hypothesis import Hypothesis, length_penalty
+from regard.search.sample import sample
+from regard.search.scoring import score_targets
+from regard.seeds import mix
+from regard.settings import Settings
+from regard.text.segment import Segment, split_to_fit
+from regard.text.vocabulary import Vocabulary
+from regard.tokens import PAD, START
+from regard.translation import Candidate, Points, SearchChanges, SearchOptions, Translation, assemble
+
+_WINDOW = 2048  # texts read ahead
+_WINDOW_CHARACTERS = 1 << 20  # of text read ahead, however long the texts are
+
+Found = list[Candidate] | str
+"""What a search has found for a piece of text, best first; or why it failed."""
+
+
+@dataclass(frozen=True)
+class _Unit:
+    """What one search translates: a text, or a piece of one that is too long."""
+
+    tokens: list[int]
+    seed: int
+
+
+class Translator:
+    """A model with its vocabulary, ready to translate."""
+
+    def __init__(self, model: Transformer, vocabulary: Vocabulary, settings: Settings, machine: Machine) -> None:
+        self.model = model.to(machine.device).eval()
+        self.vocabulary = vocabulary
+        self.settings = settings
+        self.machine = machine
+        search = settings.search
+        self.options = SearchOptions(search.beam, search.length_penalty, search.extra_length)
+
+    # ---- translating -----------------------------------------------------------------------------------------------
+
+    @overload
+    def translate(self, text: str, **changes: Unpack[SearchChanges]) -> Translation: ...
+    @overload
+    def translate(self, text: list[str], **changes: Unpack[SearchChanges]) -> list[Translation]: ...
+    def translate(self, text: str | list[str], **changes: Unpack[SearchChanges]) -> Translation | list[Translation]:
+        """Translate a text, or each of a list of texts; see `SearchOptions` for the keyword arguments."""
+        if isinstance(text, str):
+            return next(self.translate_lines([text], **changes))
+        return list(self.translate_lines(text, **changes))
+
+    def translate_lines(
+        self, lines: Iterable[str], window: int = _WINDOW, **changes: Unpack[SearchChanges]
+    ) -> Iterator[Translation]:
+        """Translate a stream of texts in constant memory, in order, one out for each one in.
+
+        At most `window` texts are read ahead.
+        """
+        options = self.options.change(changes)
+        first = 0
+        for texts in _windows(lines, window):
+            yield from self._translate_window(texts, first, options)
+            first += len(texts)
+
+    def _translate_window(self, texts: Sequence[str], first: int, options: SearchOptions) -> Iterator[Translation]:
+        """Translate texts, of which the first is number `first` of all."""
+        segments = [self._split(text) for text in texts]
+        encoded = iter(self.vocabulary.encode_batch([segment.text for parts in segments for segment in parts]))
+        units = [
+            _Unit(next(encoded), seed=mix(options.seed, first + number, place))
+            for number, parts in enumerate(segments)
+            for place in range(len(parts))
+        ]
+        found = iter(self._translate_units(units, options))
+        for text, parts in zip(texts, segments, strict=True):
+            yield assemble(text, parts, list(islice(found, len(parts))), options)
+
+    def _split(self, text: str) -> list[Segment]:
+        """Return the pieces of a text that are translated on their own: mostly just one, none if it is blank."""
+        text = text.strip()
+        limit = self.settings.data.max_length
+        if not text:
+            return []
+        # No subword is shorter than a byte; so a short text fits, and need not be encoded to find out.
+        if len(text.encode("utf-8", "replace")) + 2 <= limit:
+            return [Segment(text, "")]
+        return split_to_fit(text, lambda piece: len(self.vocabulary.encode(piece)), limit)
+
+    def _translate_units(self, units: Sequence[_Unit], options: SearchOptions) -> list[Found]:
+        lengths = [len(unit.tokens) for unit in units]
+        found: dict[int, Found] = {}
+        for batch in _batches(lengths, options.batch_tokens // options.hypotheses):
+            found |= zip(batch, self._translate_batch([units[i] for i in batch], options), strict=True)
+        return [found[i] for i in range(len(units))]
+
+    def _translate_batch(self, units: Sequence[_Unit], options: SearchOptions) -> list[Found]:
+        """Translate a batch; one that fails, for want of memory or otherwise, is tried again in halves."""
+        try:
+            return list(self._search(units, options))
+        except (RuntimeError, MemoryError) as error:
+            if len(units) == 1:
+                return [f"{type(error).__name__}: {error}".splitlines()[0]]
+        half = len(units) // 2
+        return self._translate_batch(units[:half], options) + self._translate_batch(units[half:], options)
+
+    def _search(self, units: Sequence[_Unit], options: SearchOptions) -> list[list[Candidate]]:
+        src = self._tensor([unit.tokens for unit in units])  # (B, S)
+        # The input's length is its text's, without the end token; the output's limit counts its end token.
+        limits = torch.tensor([len(unit.tokens) + options.extra_length for unit in units], device=src.device)
+        with self.machine.autocast():
+            if options.sampling:
+                seeds = [unit.seed for unit in units]
+                found = sample(self.model, src, limits, seeds, options.n_best, options.temperature, options.top_k)
+            elif options.beam == 1:
+                found = [[one] for one in greedy_search(self.model, src, limits, options.length_penalty)]
+            else:
+                found = beam_search(self.model, src, limits, options.beam, options.length_penalty, options.n_best)
+            nothing: list[list[Points]] = [[()] * len(row) for row in found]
+            alignments = self._align(units, found) if options.alignments else nothing
+        return [
+            [self._candidate(*pair) for pair in zip(hypotheses, points, strict=True)]
+            for hypotheses, points in zip(found, alignments, strict=True)
+        ]
+
+    def _candidate(self, hypothesis: Hypothesis, alignment: Points) -> Candidate:
+        return Candidate(
+            text=self.vocabulary.decode(hypothesis.tokens),
+            score=hypothesis.score,
+            tokens=tuple(self.vocabulary.pieces(hypothesis.tokens)),
+            token_scores=hypothesis.token_scores,
+            alignment=alignment,
+        )
+
+    def _align(self, units: Sequence[_Unit], found: Sequence[Sequence[Hypothesis]]) -> list[list[Points]]:
+        """Return word alignments of all hypotheses, from the attention of one more pass over the finished pairs."""
+        pairs = [(unit.tokens, one.tokens) for unit, row in zip(units, found, strict=True) for one in row]
+        src = self._tensor([source for source, _ in pairs])
+        tgt = self._tensor([[START, *target[:-1]] for _, target in pairs])
+        layer = alignment_layer(len(self.model.decoder.layers))
+        weights = observe_cross_attention(self.model, src, tgt, layer).float().cpu().numpy()
+        numbers = self.vocabulary.word_numbers
+        points = iter(
+            tuple(words_alignment(align(looks[: len(target), : len(source)]), numbers(source), numbers(target)))
+            for (source, target), looks in zip(pairs, weights, strict=True)
+        )
+        return [list(islice(points, len(row))) for row in found]
+
+    def look(self, source: str, target: str | None = None) -> AttentionMaps:
+        """Return the attention of all layers and heads for a source and its translation, or for a given target."""
+        read = self.vocabulary.encode(source.strip())
+        if target is None:
+            target = self._search([_Unit(read, seed=1)], self.options)[0][0].text
+        written = self.vocabulary.encode(target.strip())
+        fed = [START, *written[:-1]]
+        with self.machine.autocast():
+            seen = observe_attention(self.model, self._tensor([read]), self._tensor([fed]))
+        encoder, decoder, cross = (
+            torch.stack([layer[0] for layer in layers]).float().cpu().numpy() for layers in seen
+        )  # (L, H, N, M)
+        pieces = self.vocabulary.pieces
+        return AttentionMaps(tuple(pieces(read)), tuple(pieces(fed)), tuple(pieces(written)), encoder, decoder, cross)
+
+    # ---- scoring ---------------------------------------------------------------------------------------------------
+
+    def score(self, pairs: Iterable[tuple[str, str]], window: int = _WINDOW) -> Iterator[Candidate]:
+        """Give the log-probability of each pair's target, in order; texts are never split here."""
+        rest = iter(pairs)
+        while chunk := list(islice(rest, window)):
+            yield from self._score_window(chunk)
+
+    def _score_window(self, pairs: Sequence[tuple[str, str]]) -> list[Candidate]:
+        sources = self.vocabulary.encode_batch([source.strip() for source, _ in pairs])
+        targets = self.vocabulary.encode_batch([target.strip() for _, target in pairs])
+        lengths = [max(len(source), len(target)) for source, target in zip(sources, targets, strict=True)]
+        found: dict[int, Candidate] = {}
+        for batch in _batches(lengths, self.options.batch_tokens):
+            src = self._tensor([sources[i] for i in batch])
+            tgt = self._tensor([[START, *targets[i]] for i in batch])
+            with self.machine.autocast():
+                scores = score_targets(self.model, src, tgt)
+            for i, token_scores in zip(batch, scores, strict=True):
+                score = sum(token_scores) / length_penalty(len(token_scores), self.options.length_penalty)
+                tokens = tuple(self.vocabulary.pieces(targets[i]))
+                found[i] = Candidate(pairs[i][1], score, tokens, tuple(token_scores))
+        return [found[i] for i in range(len(pairs))]
+
+    def _tensor(self, rows: Sequence[Sequence[int]]) -> Tensor:
+        """Return (B, longest), filled up with padding on the right."""
+        longest = max(map(len, rows))
+        padded = [[*row, *[PAD] * (longest - len(row))] for row in rows]
+        return torch.tensor(padded, dtype=torch.long, device=self.machine.device)
+
+
+def load(path: str | Path, *, device: str = "auto", precision: str = "auto", threads: int | None = None) -> Translator:
+    """Load a translator from a model's folder or a run's."""
+    loaded = read_model(Path(path))
+    return Translator(loaded.model, loaded.vocabulary, loaded.settings, choose_machine(device, precision, threads))
+
+
+def _windows(lines: Iterable[str], most: int) -> Iterator[list[str]]:
+    """Cut a stream into lists of at most `most` texts and hardly more than a bounded number of characters."""
+    texts: list[str] = []
+    characters = 0
+    for line in lines:
+        texts.append(line)
+        characters += len(line)
+        if len(texts) >= most or characters >= _WINDOW_CHARACTERS:
+            yield texts
+            texts, characters = [], 0
+    if texts:
+        yield texts
+
+
+def _batches(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
+    """Cut indices, from the longest to the shortest, into batches whose padded size stays within the budget."""
+    batch: list[int] = []
+    for index in sorted(range(len(lengths)), key=lambda i: lengths[i], reverse=True):
+        if batch and (len(batch) + 1) * lengths[batch[0]] > budget:
+            yield batch
+            batch = []
+        batch.append(index)
+    if batch:
+        yield batch
