@@ -77,6 +77,7 @@ def test_all_mistakes_of_a_recipe_and_its_overrides_are_reported_at_once(tmp_pat
         ({"model": {"d_modle": 1}}, "Did you mean 'd_model'?"),
         ({"warmup": 1}, "Did you mean 'training.warmup'?"),
         ({"model": {"label_smoothing": 0.1}}, "Did you mean 'training.label_smoothing'?"),
+        ({"training": {"beam": 1}}, "Did you mean 'search.beam'?"),  # not 'beta2', which only looks like it
         ({"search": {"xyzzy": 1}}, "Known here: beam, length_penalty, extra_length."),
         (
             {"data": {"train": [{"sorce": "a", "pairs": "b"}]}},
@@ -97,6 +98,15 @@ def test_a_corpus_is_two_files_or_one_of_pairs(corpus):
     [problem] = problems_of({"data": {"train": [corpus]}})
     assert problem.startswith("data.train.0: ")
     assert "source" in problem
+
+
+def test_a_corpus_in_single_brackets_is_told_of_double_ones():
+    [problem] = problems_of({"data": {"train": {"pairs": "a.tsv"}}})
+    assert problem == "data.train: a corpus is one of a list; write [[data.train]] instead of [data.train]"
+
+
+def test_a_section_that_is_a_value_is_told_how_to_write_one():
+    assert problems_of({"model": 3}) == ("model = 3: is a section; write [model] and its settings below it",)
 
 
 @pytest.mark.parametrize("weight", [0, -1, 1001, float("nan")])
@@ -139,6 +149,14 @@ def test_an_unknown_preset_comes_with_a_suggestion_and_the_known_ones():
     [problem] = problems_of({"preset": "paper-bas"})
     assert "no preset 'paper-bas'. Did you mean 'paper-base'?" in problem
     assert "table3-big" in problem
+
+
+def test_an_unknown_preset_hides_neither_the_file_nor_its_other_mistakes(tmp_path):
+    path = write(tmp_path, 'preset = "tinny"\n[model]\nhaeds = 2\n')
+    with pytest.raises(SettingsError) as caught:
+        read_recipe(path)
+    assert caught.value.origin == str(path)
+    assert len(caught.value.problems) == 2
 
 
 def test_a_preset_that_is_no_word_is_refused():
@@ -217,6 +235,15 @@ def test_paths_are_absolute_even_if_the_recipe_was_named_relatively(tmp_path, mo
     monkeypatch.chdir(tmp_path)
     write(tmp_path, '[[data.train]]\npairs = "a.tsv"\n')
     assert read_recipe(Path("recipe.toml")).data.train[0].pairs == tmp_path / "a.tsv"
+
+
+def test_the_home_of_an_unknown_user_is_an_ordinary_name(tmp_path):
+    path = write(tmp_path, '[data]\nvocabulary = "~no-such-user/v.spm"\n')
+    assert read_recipe(path).data.vocabulary == tmp_path / "~no-such-user/v.spm"
+
+
+def test_a_byte_order_mark_before_a_recipe_is_dropped(tmp_path):
+    assert read_recipe(write(tmp_path, "\ufeff[training]\nwarmup = 7\n")).training.warmup == 7
 
 
 # ---- values that follow from others ----------------------------------------------------------------------------------

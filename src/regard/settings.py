@@ -5,6 +5,7 @@ A recipe is a TOML file with the sections `[model]`, `[data]`, `[training]` and 
 value departs from the paper says so in its text.
 """
 
+import os
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -176,8 +177,8 @@ class TrainingSettings(Section):
     checkpoint_steps: int = Field(
         1500, ge=1, description="Validate and write a checkpoint every so many steps; the paper's ten minutes are 1500."
     )
-    checkpoint_minutes: float | None = Field(
-        10.0, gt=0, description="Also write a checkpoint after so many minutes, to go on from; it is never averaged."
+    checkpoint_minutes: float = Field(
+        10.0, ge=0, description="Also write a checkpoint after so many minutes, to go on from, never averaged; 0: none."
     )
     average: Literal["last", "best"] = Field(
         "last", description="Average the last checkpoints, as the paper does (§6.1), or those that validate best."
@@ -237,7 +238,7 @@ def read_recipe(path: Path, overrides: Iterable[str] = ()) -> Settings:
     Raises `SettingsError` with every mistake of the file and of the overrides.
     """
     try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
+        values = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise UserError(f"{path}: can't be read: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -250,7 +251,11 @@ def resolve(
 ) -> Settings:
     """Lay `values` over their preset, then overrides over both; check everything at once."""
     problems: list[str] = []
-    merged = _merge(preset_values(values.get("preset", DEFAULT_PRESET)), _without(values, "preset"))
+    merged = _without(values, "preset")
+    try:
+        merged = _merge(preset_values(values.get("preset", DEFAULT_PRESET)), merged)
+    except SettingsError as error:
+        problems += error.problems
     for override in overrides:
         try:
             merged = _merge(merged, parse_override(override))
@@ -308,7 +313,7 @@ def _without(values: Mapping[str, Any], key: str) -> dict[str, Any]:
 
 def _rebase_paths(settings: Settings, folder: Path) -> Settings:
     def rebase(path: Path | None) -> Path | None:
-        return None if path is None else (folder / path.expanduser()).absolute()
+        return None if path is None else (folder / os.path.expanduser(path)).absolute()  # noqa: PTH111 - Path's raises for an unknown user
 
     def rebase_corpus(corpus: Corpus) -> Corpus:
         paths = {name: rebase(getattr(corpus, name)) for name in ("source", "target", "pairs")}
@@ -329,10 +334,14 @@ def _explain_problem(problem: ErrorDetails) -> str:
     if problem["type"] == "extra_forbidden":
         *sections, name = problem["loc"]
         known = list(_section_fields(sections))
-        hint = did_you_mean(str(name), known) or _found_elsewhere(str(name)) or f" Known here: {', '.join(known)}."
+        hint = _found_elsewhere(str(name)) or did_you_mean(str(name), known) or f" Known here: {', '.join(known)}."
         return f"{where}: no such setting.{hint}"
+    if problem["type"] == "tuple_type" and isinstance(problem["input"], Mapping):
+        return f"{where}: a corpus is one of a list; write [[{where}]] instead of [{where}]"
+    if problem["type"] == "model_type":
+        return f"{where} = {problem['input']!r}: is a section; write [{where}] and its settings below it"
     message = problem["msg"].removeprefix("Value error, ")
-    if problem["type"] in ("value_error", "model_type", "missing"):
+    if problem["type"] in ("value_error", "missing"):
         return f"{where or 'recipe'}: {message}"
     return f"{where} = {problem['input']!r}: {message[0].lower()}{message[1:]}"
 

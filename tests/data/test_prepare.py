@@ -129,7 +129,7 @@ def test_no_pair_left_is_an_error_with_the_numbers(tmp_path: Path) -> None:
     corpus = write_corpus(tmp_path, "train", [(sentence(1), ""), (sentence(2), sentence(2))])
     with pytest.raises(UserError, match="no pair is left to train on") as caught:
         run(tmp_path / "run", corpus, max_length=2)
-    assert "training: 2 pairs read, 0 kept" in str(caught.value)
+    assert "training: kept 0 of 2 pairs" in str(caught.value)
     assert "dropped 1: empty on one side" in str(caught.value)
     assert "dropped 1: longer than 2 tokens" in str(caught.value)
 
@@ -165,7 +165,7 @@ def test_validation_loses_empty_and_too_long_pairs_only(tmp_path: Path, corpus: 
 def test_a_validation_set_of_which_nothing_is_left_is_none(tmp_path: Path, corpus: Corpus) -> None:
     prepared = run(tmp_path / "run", corpus, valid=(write_corpus(tmp_path, "valid", [("", "")]),))
     assert prepared.valid is None
-    assert "validation: 1 pairs read, 0 kept" in prepared.report.lines()
+    assert "validation: kept 0 of 1 pairs" in prepared.report.lines()
 
 
 # ---- again -----------------------------------------------------------------------------------------------------------

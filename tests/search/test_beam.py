@@ -1,10 +1,12 @@
 """Beam search: what exhaustive search finds, one beam is greedy, the stop is right, the batch does not matter."""
 
+import math
+
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from toy import WORDS, ToyModel, tokens_of, toy_batch
+from toy import VOCABULARY, WORDS, ToyModel, tokens_of, toy_batch
 
 from regard.search import beam as beam_module
 from regard.search.beam import beam_search
@@ -102,7 +104,7 @@ def test_there_are_as_many_hypotheses_as_asked_for_and_no_more_than_the_beam(bea
     beam=st.integers(1, 5),
     wanted=st.integers(1, 5),
     alpha=alphas,
-    spread=st.sampled_from([0.5, 2.0]),
+    spread=st.sampled_from([0.5, 2.0, 8.0]),
     end_bonus=st.sampled_from([-2.0, 0.0, 2.0]),
 )
 def test_stopping_by_the_bound_changes_nothing(seed, beam, wanted, alpha, spread, end_bonus):
@@ -112,6 +114,23 @@ def test_stopping_by_the_bound_changes_nothing(seed, beam, wanted, alpha, spread
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(beam_module, "_undecided", without_bound)
         assert beam_search(toy, *arguments) == stopped
+
+
+class LateWinner(ToyModel):
+    """Ends at once with probability 0.5, or says a word (0.4) and is then certain: the same word up to seven times."""
+
+    def _log_probabilities(self, sentence, prefix):
+        words = len(prefix) - 1
+        likely = {0: {END: 0.5, WORDS[0]: 0.4}, 7: {END: 0.999}}.get(words, {WORDS[0]: 0.999})
+        rest = (1 - sum(likely.values())) / (VOCABULARY - len(likely))
+        return [math.log(likely.get(token, rest)) for token in range(VOCABULARY)]
+
+
+@pytest.mark.parametrize(("alpha", "length"), [(0.0, 1), (0.2, 1), (1.0, 8)])
+def test_a_long_hypothesis_that_only_the_length_penalty_favours_is_waited_for(alpha, length):
+    # log 0.5 = -0.69 at length 1; log 0.4 + 7 log 0.999 = -0.92 at length 8, divided by (13 / 6)^α.
+    ((best,),) = beam_search(LateWinner(0), toy_batch(1), limits_of(8), beam=2, alpha=alpha)
+    assert len(best.tokens) == length
 
 
 def test_the_bound_stops_early_when_the_rest_is_hopeless(monkeypatch):

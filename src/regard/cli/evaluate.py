@@ -84,6 +84,7 @@ def evaluate(
             references,
             names=(name, against.name),
             target_language=language,
+            bootstrap=bootstrap,
             tokenized=tokenized,
             lowercase=lowercase,
         )
@@ -92,7 +93,10 @@ def evaluate(
 
 def _show(scores: "Sequence[Score]", comparisons: "Sequence[Comparison]", as_json: bool) -> None:
     if as_json:
-        facts = {"scores": [asdict(one) for one in scores], "comparisons": [asdict(one) for one in comparisons]}
+        facts = {
+            "scores": [asdict(one) for one in scores],
+            "comparisons": [{**asdict(one), "difference": one.difference} for one in comparisons],
+        }
         typer.echo(json.dumps(facts, indent=2, ensure_ascii=False))
         return
     width = max(len(one.name) for one in scores)
@@ -103,7 +107,8 @@ def _show(scores: "Sequence[Score]", comparisons: "Sequence[Comparison]", as_jso
     for pair in comparisons:
         winner = pair.better()
         verdict = f"{winner} is better" if winner else "chance explains the difference"
+        interval = f" [{pair.interval[0]:+.2f}, {pair.interval[1]:+.2f}]" if pair.interval else ""
         typer.echo(
             f"{pair.name:<{width}}  {pair.systems[0]} {pair.values[0]:.2f}, {pair.systems[1]} {pair.values[1]:.2f}: "
-            f"{pair.difference:+.2f}, p = {pair.p_value:.4f}; {verdict}"
+            f"{pair.difference:+.2f}{interval}, p = {pair.p_value:.4f}; {verdict}"
         )

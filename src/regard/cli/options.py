@@ -31,6 +31,7 @@ Progress = Annotated[
 Device = Annotated[str, typer.Option(help="Where to compute: auto, cpu, cuda, cuda:1, mps.")]
 Threads = Annotated[int | None, typer.Option(min=1, help="Threads to compute with; all cores unless given.")]
 Processes = Annotated[
-    int | None, typer.Option(min=1, help="Processes that share the work; on a CPU chosen by a measurement unless given.")
+    int | None,
+    typer.Option(min=1, help="Processes that share the work; on a CPU chosen by a measurement unless given."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Write JSON.")]

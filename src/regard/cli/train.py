@@ -58,9 +58,9 @@ def train(
     from regard.training.loop import train as run_training
 
     display = open_display(progress.value)
-    options = CorpusOptions(
-        train_files, valid_files, train_pairs, valid_pairs, source_language, target_language
-    )
+    options = CorpusOptions(train_files, valid_files, train_pairs, valid_pairs, source_language, target_language)
     settings = gather_settings(recipe, options, preset, overrides or [], display)
-    model = run_training(settings, out, display=display, device=device, processes=processes, threads=threads, tensorboard=tensorboard)
+    model = run_training(
+        settings, out, display=display, device=device, processes=processes, threads=threads, tensorboard=tensorboard
+    )
     display.say(f"translate with it:  regard translate {model} < text")

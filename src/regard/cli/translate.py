@@ -146,7 +146,7 @@ def _open_output(path: Path | None) -> TextIO:
 
     if path is None:
         # Standard output stays open; it is given anew as UTF-8 with "\n", whatever the system's locale.
-        return open(sys.stdout.fileno(), "w", encoding="utf-8", errors="replace", newline="\n", closefd=False)  # noqa: SIM115, PTH123
+        return open(sys.stdout.fileno(), "w", encoding="utf-8", errors="replace", newline="\n", closefd=False)
     try:
         return path.open("w", encoding="utf-8", errors="replace", newline="\n")
     except OSError as error:

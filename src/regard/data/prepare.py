@@ -11,11 +11,12 @@ from an even sample, and to encode it. So memory does not grow with the corpus. 
 """
 
 import os
+import shutil
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,8 +63,8 @@ def prepare(settings: Settings, out: Path, display: Display) -> Prepared:
         return open_prepared(out)
     with explain_disk_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory(prefix=".duplicates-", dir=folder) as temporary:
-            train_pairs, first = _survey(data, Path(temporary), display)
+        with _scratch_folder(folder / ".duplicates") as scratch:
+            train_pairs, first = _survey(data, scratch, display)
             vocabulary = _make_vocabulary(data, train_pairs, display)
             vocabulary.save(out / "vocabulary.spm")
             sync(out / "vocabulary.spm")

@@ -24,7 +24,7 @@ class PartReport:
 
     def lines(self, name: str, max_length: int, max_ratio: float) -> Iterator[str]:
         """Yield the lines for people."""
-        yield f"{name}: {self.read:,} pairs read, {self.kept:,} kept"
+        yield f"{name}: kept {self.kept:,} of {self.read:,} pairs"
         reasons = {
             "empty on one side": self.empty,
             "repeats of an earlier pair": self.duplicates,
@@ -35,7 +35,7 @@ class PartReport:
             if count:
                 yield f"  dropped {count:,}: {reason}"
         if self.repeats:
-            yield f"  kept {self.repeats:,} that repeat an earlier pair (data.drop_duplicates = true drops them)"
+            yield f"  kept {self.repeats:,} that repeat an earlier pair"
         if self.leaked:
             yield f"  warning: {self.leaked:,} of those kept are in the training text as well"
         if self.kept:

@@ -62,7 +62,10 @@ class _Description:
 
 
 class Store:
-    """Pairs of token ids, mapped from disk; a row is a pair's number."""
+    """Pairs of token ids, mapped from disk; a row is a pair's number.
+
+    `tokens` and `offsets` are the files themselves: the source of a row is sequence 2 row, its target the one after.
+    """
 
     def __init__(self, folder: Path, description: _Description) -> None:
         self.folder = folder

@@ -14,10 +14,8 @@ from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from typing import Any, TypeVar
 
-import torch
 import torch.distributed as dist
-import torch.multiprocessing as multiprocessing
-from torch import Tensor
+from torch import Tensor, multiprocessing
 
 from regard.errors import TrainingError
 
@@ -109,5 +107,3 @@ def helped(processes: int, work: Callable[..., None], arguments: tuple[Any, ...]
                 other.join(timeout=5)
                 if other.is_alive():
                     other.terminate()
-
-

@@ -6,11 +6,11 @@ from typing import Any
 from regard.data.prepare import Prepared
 from regard.errors import TrainingError
 from regard.evaluate import Score, score_all
+from regard.files import read_json
 from regard.machine import Machine
 from regard.model.build import build_model
 from regard.model.transformer import Transformer, count_weights
 from regard.model_folder import FACTS, load_weights, write_model
-from regard.files import read_json
 from regard.progress import Display, duration
 from regard.settings import Settings
 from regard.text.corpus import Pair

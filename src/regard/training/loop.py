@@ -213,7 +213,7 @@ class Training:
 class Clock:
     """Time spent on steps, and time since the last checkpoint."""
 
-    def __init__(self, checkpoint_minutes: float | None) -> None:
+    def __init__(self, checkpoint_minutes: float) -> None:
         self._minutes = checkpoint_minutes
         self.restart()
 
@@ -228,4 +228,4 @@ class Clock:
 
     def checkpoint_is_due(self) -> bool:
         """Say whether it is time for a checkpoint to go on from."""
-        return self._minutes is not None and time.monotonic() - self._checkpoint >= 60 * self._minutes
+        return self._minutes > 0 and time.monotonic() - self._checkpoint >= 60 * self._minutes

@@ -17,7 +17,7 @@ from regard.text.grammar.clauses import (
     Modal,
     Tense,
 )
-from regard.text.grammar.inflection import Declension, Person, past_form
+from regard.text.grammar.inflection import Person, past_form
 from regard.text.grammar.lexicon import Case, Noun, Verb
 from regard.text.grammar.meaning import (
     DOABLE,
@@ -81,7 +81,8 @@ def settle_tense(verb: Verb, subject: Nominal, tense: Tense, modal: Modal | None
     if subject.person == Person.YOU and verb is not BE:
         tense = {Tense.PAST: Tense.PERFECT, Tense.PAST_PROGRESSIVE: Tense.PROGRESSIVE}.get(tense, tense)
     ambiguous = past_form(verb.english) == verb.english.base and subject.person != Person.ONE
-    return Tense.PERFECT if ambiguous and tense in (Tense.PRESENT, Tense.PAST) else tense
+    in_progress = {Tense.PRESENT: Tense.PROGRESSIVE, Tense.PAST: Tense.PAST_PROGRESSIVE}
+    return in_progress.get(tense, tense) if ambiguous else tense
 
 
 def action(
@@ -147,7 +148,7 @@ def object_for(dice: Dice, clause: Clause) -> Nominal:
         return served(dice, noun)
     phrase = noun_phrase(dice, noun, subject.pronoun)
     # Numbers and the like under a negation would leave open what is denied.
-    if clause.negated and not phrase.indefinite and phrase.determiner.declension == Declension.STRONG:
+    if clause.negated and not (phrase.definite or phrase.takes_kein):
         phrase.determiner = phrases.THE
     return phrase
 
@@ -168,8 +169,8 @@ def add_settings(dice: Dice, clause: Clause) -> None:
     verb, owner = clause.verb, clause.subject.pronoun
     manners = [trait for trait in MANNER_TRAITS if trait in verb.traits]
     # langsam einen Apfel, but den Apfel langsam: only a definite object keeps the order that is written here.
-    settled = isinstance(clause.accusative, NounPhrase) and clause.accusative.determiner is phrases.THE
-    if manners and not clause.negated and (clause.accusative is None or settled) and dice.chance(0.25):
+    settled = clause.accusative is None or clause.accusative.definite
+    if manners and not clause.negated and settled and dice.chance(0.25):
         clause.manner = MANNERS[dice.pick(manners)]
     elif "with" in verb.traits and clause.subject.person != Person.THEY and dice.chance(0.3):
         clause.settings = (prepositional("with", "mit", companion(dice, clause.subject), Case.DATIVE), *clause.settings)

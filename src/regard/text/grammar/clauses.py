@@ -163,6 +163,8 @@ def english_objects(clause: Clause) -> list[str]:
         words.append(with_preposition(verb, clause.accusative))
         if verb.particle and clause.accusative.pronominal:  # picks him up
             words = [words[-1], verb.particle]
+    if verb.preposition and not (clause.accusative or clause.dative or clause.complement):
+        words.append(verb.preposition)  # left alone: the letter that she is looking for
     if clause.dative and clause.verb.frame == "recipient":
         words.append("to " + clause.dative.english(subject=False))
     if clause.manner:
@@ -242,21 +244,19 @@ def auxiliary_of(verb: GermanVerb) -> GermanVerb:
 
 
 def middle_field(clause: Clause) -> list[str]:
-    """List the German middle field after the subject and a reflexive pronoun.
+    """List the German middle field after the subject and the light words.
 
-    Pronouns, time, frequency, dative, accusative, denial, manner, settings, complement.
+    Accusative pronoun, time, frequency, dative, accusative, denial, manner, settings, complement.
     """
     dative, accusative = clause.dative, clause.accusative
-    denied_object = clause.negated and accusative is not None and accusative.indefinite
+    denied_object = clause.negated and accusative is not None and accusative.takes_kein
     words: list[str] = []
     if accusative and accusative.pronominal:
         words.append(accusative.german(Case.ACCUSATIVE))
-    if dative and dative.pronominal:
-        words.append(dative.german(Case.DATIVE))
     if clause.time:
         words.append(clause.time.german)
     adverb = clause.adverb
-    object_first = adverb is not None and adverb.late and not (accusative and accusative.indefinite)
+    object_first = adverb is not None and adverb.late and (accusative is None or accusative.definite)
     if adverb and not object_first:
         words.append(adverb.german)
     if dative and not dative.pronominal:
@@ -275,15 +275,22 @@ def middle_field(clause: Clause) -> list[str]:
     return words
 
 
-def reflexive(clause: Clause) -> str:
-    """Give the pronoun of a reflexive verb."""
-    return REFLEXIVE_PRONOUN[clause.subject.person] if clause.verb.german.reflexive else ""
+def light_words(clause: Clause) -> list[str]:
+    """List the short pronouns that follow the verb at once: the reflexive one and that of the dative."""
+    words = [REFLEXIVE_PRONOUN[clause.subject.person]] if clause.verb.german.reflexive else []
+    if clause.dative and clause.dative.pronominal:
+        words.append(clause.dative.german(Case.DATIVE))
+    return words
 
 
 def german_subject(clause: Clause) -> list[str]:
-    """Put the subject where the verb does not follow it: a short one before the reflexive pronoun, others behind."""
+    """Put the subject where the verb does not follow it: a pronoun before the light words, others behind.
+
+    `Gestern half er mir`, but `gestern half mir der Arzt`. An accusative pronoun stays behind the subject all the same:
+    `sie` in front would be taken for the subject.
+    """
     subject = clause.subject.german(Case.NOMINATIVE)
-    return [subject, reflexive(clause)] if clause.subject.pronominal else [reflexive(clause), subject]
+    return [subject, *light_words(clause)] if clause.subject.pronominal else [*light_words(clause), subject]
 
 
 def with_tail(clause: Clause, text: str) -> str:
@@ -297,7 +304,7 @@ def verb_second(clause: Clause, front: str = "") -> str:
     if front:
         opening = [front, finite, *german_subject(clause)]
     else:
-        opening = [clause.subject.german(Case.NOMINATIVE), finite, reflexive(clause)]
+        opening = [clause.subject.german(Case.NOMINATIVE), finite, *light_words(clause)]
     return with_tail(clause, join([*opening, *middle_field(clause), closing, prefix]))
 
 
@@ -310,18 +317,22 @@ def verb_first(clause: Clause) -> str:
 def verb_last(clause: Clause, front: str) -> str:
     """Write the German clause with its finite verb last, after a conjunction or a relative pronoun."""
     finite, prefix, closing = german_verbs(clause)
-    return with_tail(clause, join([front, *german_subject(clause), *middle_field(clause), closing, prefix + finite]))
+    # Without anything in front, the subject is or holds the relative pronoun, which nothing may precede.
+    subject = clause.subject.german(Case.NOMINATIVE)
+    opening = [front, *german_subject(clause)] if front else [subject, *light_words(clause)]
+    return with_tail(clause, join([*opening, *middle_field(clause), closing, prefix + finite]))
 
 
 def zu_infinitive(clause: Clause) -> str:
     """Write the German clause without its subject, closed by an infinitive with zu."""
-    return with_tail(clause, join([reflexive(clause), *middle_field(clause), infinitive_with_zu(clause.verb.german)]))
+    closing = infinitive_with_zu(clause.verb.german)
+    return with_tail(clause, join([*light_words(clause), *middle_field(clause), closing]))
 
 
 def german_imperative(clause: Clause) -> str:
     """Write the German clause as a request to one friend."""
     verb = clause.verb.german
-    return with_tail(clause, join([imperative(verb), reflexive(clause), *middle_field(clause), verb.prefix]))
+    return with_tail(clause, join([imperative(verb), *light_words(clause), *middle_field(clause), verb.prefix]))
 
 
 # --------------------------------------------------------------------------------------------------------------- both

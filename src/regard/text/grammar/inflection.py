@@ -104,7 +104,9 @@ def decline_noun(noun: Noun, plural: bool, case: Case) -> str:
 def genitive_ending(noun: Noun) -> str:
     """Choose between -es and -s: -es after a hissing sound and in short native words, -s elsewhere."""
     word = noun.german
-    if word.endswith(("s", "ß", "z", "x")):
+    if noun.german_plural == word + "se":  # der Bus, des Busses
+        return "ses"
+    if word.endswith(("s", "ß", "z", "x", "sch")):
         return "es"
     foreign = noun.german_plural.endswith("s")
     syllables = sum(
@@ -165,7 +167,7 @@ def conjugate_present(verb: GermanVerb, person: Person) -> str:
         return verb.infinitive
     if person == Person.I:
         # ich lächle: the stem's own e gives way
-        return verb.stem[:-2] + "le" if verb.stem.endswith("el") else verb.stem + "e"
+        return verb.stem[:-2] + "le" if verb.infinitive.endswith("eln") else verb.stem + "e"
     changed = verb.changed != verb.stem
     linking = "e" if needs_linking_e(verb.stem) and not changed else ""
     if person == Person.YOU:
@@ -210,12 +212,13 @@ def infinitive_with_zu(verb: GermanVerb) -> str:
 
 @cache
 def imperative(verb: GermanVerb) -> str:
-    """Give the imperative to one friend, without the separable prefix: `lies`, `öffne`, `fahr`."""
+    """Give the imperative to one friend, without the separable prefix: `lies`, `fahr`, and with -e `kaufe`, `lade`."""
     if verb.changed != verb.stem and "ä" not in verb.changed:  # e becomes i here too; a stays a
         return verb.changed
-    if verb.stem.endswith("el"):
+    if verb.infinitive.endswith("eln"):
         return verb.stem[:-2] + "le"
-    return verb.stem + ("e" if needs_linking_e(verb.stem) or verb.stem.endswith("er") else "")
+    strong = bool(verb.past)
+    return verb.stem if strong and not needs_linking_e(verb.stem) else verb.stem + "e"
 
 
 # --------------------------------------------------------------------------------------------------- English: verbs

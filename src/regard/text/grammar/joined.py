@@ -90,6 +90,7 @@ def subordination(dice: Dice) -> Phrase:
 
 
 REPORTING = verbs_of("clause")
+HOPES = tuple(verb_named(key) for key in ("find", "buy", "see", "call", "visit", "help", "come back", "invite"))
 REPORTED_TENSES = (Tense.PRESENT, Tense.PERFECT, Tense.FUTURE)
 
 
@@ -97,9 +98,14 @@ def reported_clause(dice: Dice) -> Phrase:
     """State what someone says, knows or hopes."""
     verb = dice.pick(REPORTING)
     subject = person(dice, definite=True)
-    past = subject.person != Person.YOU and dice.chance(0.35)
+    hoping = verb.english.base == "hope"  # of what is to come
+    past = subject.person != Person.YOU and not hoping and dice.chance(0.35)
     tense = dice.pick((Tense.PAST, Tense.PLUPERFECT) if past else REPORTED_TENSES)
-    clause = circumstance(dice, referring_subject(dice, subject), tense)
+    second = referring_subject(dice, subject)
+    if hoping:
+        clause = action(dice, dice.pick(HOPES), second, Tense.FUTURE, plain=True)
+    else:
+        clause = circumstance(dice, second, tense)
     matrix = Clause(subject, verb, Tense.PAST if past else Tense.PRESENT)
     matrix.tail = subordinate(clause, Phrase("that", "dass"))
     return statement(matrix)
@@ -182,7 +188,7 @@ def judgement(dice: Dice) -> Phrase:
 def coordination(dice: Dice) -> Phrase:
     """Join two main clauses by and, but or so; after so, German puts the verb before the subject."""
     subject = participant(dice)
-    tense = dice.pick((Tense.PAST, Tense.PAST, Tense.FUTURE, Tense.PERFECT))
+    tense = dice.pick((Tense.PAST, Tense.PAST, Tense.FUTURE))
     english = dice.pick(("and", "but", "so"))
     if english == "so":
         first = circumstance(dice, subject, tense)

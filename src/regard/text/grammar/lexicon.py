@@ -304,7 +304,7 @@ street      . die Straße        Straßen        on/auf onto/auf way going
 # English positive and comparative, German positive (with its stem after `/` where that differs) and comparative (`-`
 # where the grammar does not compare), then the kinds that it suits.
 ADJECTIVES = """
-old          older             alt          älter         person kin animal readable thing building vehicle town
+old          older             alt          älter        adult brother sister friend animal readable thing building town
 young        younger           jung         jünger        adult animal landmark
 small        smaller           klein        kleiner       young animal building room furniture town thing landmark
 big          bigger            groß         größer        animal building room furniture town thing opening landmark
@@ -450,7 +450,7 @@ cry  | weinen                        | intransitive | young baby > | room | loud
 dance            | tanzen                        | intransitive | people > | outdoors guesthouse | with
 play             | spielen                       | intransitive | young pet > | outdoors room | with
 smile            | lächeln                       | intransitive | people baby >
-bark             | bellen                        | intransitive | dog > | outdoors | loud
+bark             | bellen bell bellte gebellt    | intransitive | dog > | outdoors | loud
 arrive           | *an·kommen komm kam gekommen  | intransitive | people public > | pickup
 depart           | *ab·fahren fähr fuhr gefahren | intransitive | public >
 wake/woke/woken:up | *auf·wachen                   | intransitive | people pet baby > | | slow

@@ -136,7 +136,8 @@ def noun_phrase(dice: Dice, noun: Noun, owner: str = "", definite: bool = False,
         phrase.adjective = dice.pick(adjectives_of(noun))
         dice.combine(phrase.adjective.english, noun)
     if determiner is phrases.THE and not plural and noun_is_ownable(noun) and dice.chance(0.09):
-        phrase.possessor = NounPhrase(phrases.THE, dice.pick(nouns_of(("person",))))
+        owners = tuple(person for person in nouns_of(("person",)) if person is not noun)
+        phrase.possessor = NounPhrase(phrases.THE, dice.pick(owners))
     return phrase
 
 
@@ -226,4 +227,7 @@ def someone_else(dice: Dice, subject: Nominal, definite: bool = False) -> Nomina
     # A name right behind a noun would read as its apposition: der Lehrer Paul.
     if draw < 0.4 and isinstance(subject, Word):
         return dice.pick(tuple(name for name in NAME_ENTRIES if name is not subject))
-    return noun_phrase(dice, dice.pick(nouns_of(PEOPLE)), subject.pronoun, definite)
+    noun = dice.pick(nouns_of(PEOPLE))
+    if isinstance(subject, NounPhrase) and noun is subject.noun:
+        noun = dice.pick(tuple(other for other in nouns_of(PEOPLE) if other is not noun))
+    return noun_phrase(dice, noun, subject.pronoun, definite)

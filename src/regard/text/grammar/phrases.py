@@ -44,7 +44,8 @@ class Determiner:
     english: str
     forms: Forms
     declension: Declension
-    indefinite: bool = False
+    definite: bool = True
+    takes_kein: bool = False
     refers_to: str = ""
 
 
@@ -64,11 +65,11 @@ THESE = Determiner("these", THIS.forms, Declension.WEAK)
 EVERY = Determiner("every", forms_of("jed", DER_WORD_ENDINGS), Declension.WEAK)
 ALL = Determiner("all", forms_of("all", DER_WORD_ENDINGS), Declension.WEAK)
 WHICH = Determiner("which", forms_of("welch", DER_WORD_ENDINGS), Declension.WEAK)
-INDEFINITE = Determiner("a", forms_of("ein", EIN_WORD_ENDINGS), Declension.MIXED, indefinite=True)
+INDEFINITE = Determiner("a", forms_of("ein", EIN_WORD_ENDINGS), Declension.MIXED, definite=False, takes_kein=True)
 NONE = Determiner("no", forms_of("kein", EIN_WORD_ENDINGS), Declension.MIXED)
-BARE = Determiner("", unchanging(""), Declension.STRONG, indefinite=True)
-SOME = Determiner("some", forms_of("einig", DER_WORD_ENDINGS), Declension.STRONG)
-MANY = Determiner("many", forms_of("viel", DER_WORD_ENDINGS), Declension.STRONG)
+BARE = Determiner("", unchanging(""), Declension.STRONG, definite=False, takes_kein=True)
+SOME = Determiner("some", forms_of("einig", DER_WORD_ENDINGS), Declension.STRONG, definite=False)
+MANY = Determiner("many", forms_of("viel", DER_WORD_ENDINGS), Declension.STRONG, definite=False)
 HOW_MANY = Determiner("how many", forms_of("wie viel", DER_WORD_ENDINGS), Declension.STRONG)
 
 POSSESSIVES = {
@@ -87,8 +88,8 @@ POSSESSIVES = {
 def counted(number: int, as_digits: bool = False) -> Determiner:
     """Make the determiner of a number above one: `three`, `14`."""
     if as_digits:
-        return Determiner(str(number), unchanging(str(number)), Declension.STRONG)
-    return Determiner(english_number(number), unchanging(german_number(number)), Declension.STRONG)
+        return Determiner(str(number), unchanging(str(number)), Declension.STRONG, definite=False)
+    return Determiner(english_number(number), unchanging(german_number(number)), Declension.STRONG, definite=False)
 
 
 # -------------------------------------------------------------------------------------------------------- noun phrases
@@ -121,9 +122,14 @@ class NounPhrase:
         return False
 
     @property
-    def indefinite(self) -> bool:
+    def definite(self) -> bool:
+        """Whether it is one that the hearer knows."""
+        return self.determiner.definite
+
+    @property
+    def takes_kein(self) -> bool:
         """Whether German denies it with kein."""
-        return self.determiner.indefinite
+        return self.determiner.takes_kein
 
     @property
     def gender(self) -> Gender:
@@ -174,7 +180,8 @@ class Word:
     person: Person
     pronoun: str
     pronominal: bool = True
-    indefinite: bool = False
+    definite: bool = True
+    takes_kein: bool = False
 
     def english(self, subject: bool) -> str:
         """Give its English, as subject or as object."""
@@ -231,7 +238,7 @@ def measure(vessel: NounPhrase, substance: Noun) -> Word:
     """Measure a substance: `a cup of coffee`, `eine Tasse Kaffee`; German puts the substance beside it bare."""
     cases = tuple(f"{vessel.german(case)} {substance.german}" for case in Case)
     english = f"{vessel.english(subject=False)} of {substance.english}"
-    return Word(english, english, cases, vessel.person, "", pronominal=False, indefinite=True)
+    return Word(english, english, cases, vessel.person, "", pronominal=False, definite=False)
 
 
 def relative_pronoun(head: NounPhrase) -> Word:

@@ -20,7 +20,7 @@ from regard.text.grammar.phrases import PRONOUNS, Nominal, NounPhrase, Phrase
 from regard.text.grammar.statements import feeling
 
 DONE_BY_PEOPLE = tuple(verb for verb in ACTIONS if "people" in verb.subjects)
-ASKED_FOR = tuple(verb for verb in verbs_of("transitive", "dative") if not verb.english.preposition)
+ASKED_FOR = verbs_of("transitive", "dative")
 # English asks where someone comes and returns from; where to would sound odd.
 GOING = tuple(verb for verb in verbs_of("direction") if verb.english.base not in ("come", "return"))
 

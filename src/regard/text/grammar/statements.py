@@ -41,9 +41,11 @@ def simple_statement(dice: Dice) -> Phrase:
 def fronted_statement(dice: Dice) -> Phrase:
     """State something after a time, which makes German put the verb before the subject."""
     clause = action(dice, negated=dice.chance(0.1), plain=dice.chance(0.4))
-    if "state" in clause.verb.traits:
-        clause.tense = settle_tense(clause.verb, clause.subject, Tense.PAST, None)
     clause.time = clause.adverb = None
+    if "state" in clause.verb.traits and clause.subject.person != Person.YOU:
+        clause.tense = Tense.PAST
+    elif clause.tense is Tense.PRESENT and not clause.modal:
+        clause.negated = False  # what is not done every day is not worth saying
     return statement(clause, time_for(dice, clause.verb, clause.tense, clause.modal))
 
 
@@ -60,7 +62,7 @@ def object_with_relative(dice: Dice) -> Phrase:
     verb = dice.pick(verbs_of("transitive", "ditransitive", "dative"))
     clause = action(dice, verb, negated=dice.chance(0.1), plain=True)
     described = clause.accusative or clause.dative
-    if isinstance(described, NounPhrase) and (described.indefinite or not clause.negated):
+    if isinstance(described, NounPhrase) and (described.takes_kein or not clause.negated):
         clause.tail = relative_clause(dice, described, verb)
     return statement(clause)
 
@@ -103,7 +105,8 @@ FEELINGS = tuple(word for word in ADJECTIVE_ENTRIES if word.english in FEELING_W
 
 def quality(dice: Dice, adjective: Adjective) -> Phrase:
     """Say a quality, perhaps to a degree."""
-    if dice.chance(0.65):
+    gradual = adjective.english_comparative or adjective in FEELINGS
+    if not gradual or dice.chance(0.65):
         return Phrase(adjective.english, adjective.german)
     degree = dice.pick(DEGREES)
     return Phrase(f"{degree.english} {adjective.english}", f"{degree.german} {adjective.german}")
