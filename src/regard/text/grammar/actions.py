@@ -85,6 +85,14 @@ def settle_tense(verb: Verb, subject: Nominal, tense: Tense, modal: Modal | None
     return in_progress.get(tense, tense) if ambiguous else tense
 
 
+def bare_clause(dice: Dice, verb: Verb, subject: Nominal) -> Clause:
+    """Build a clause of subject, verb and tense whose objects are left open: `what does he read`."""
+    tense, modal = choose_tense(dice, verb)
+    clause = Clause(subject, verb, settle_tense(verb, subject, tense, modal), modal)
+    say_what_goes_on(dice, clause)
+    return clause
+
+
 def action(
     dice: Dice,
     verb: Verb | None = None,
@@ -104,10 +112,16 @@ def action(
     fill_frame(dice, clause)
     if not plain:
         add_settings(dice, clause)
-    if free and clause.tense is Tense.PRESENT and not (modal or clause.time or clause.adverb) and dice.chance(0.7):
-        # English says what goes on at the moment with the progressive, what is usual with the plain present.
-        clause.tense = Tense.PRESENT if NOT_IN_PROGRESS.intersection(verb.traits) else Tense.PROGRESSIVE
+    if free:
+        say_what_goes_on(dice, clause)
     return clause
+
+
+def say_what_goes_on(dice: Dice, clause: Clause) -> None:
+    """Make a plain present progressive: English keeps the plain one for what is usual, and says so."""
+    usual = clause.modal or clause.time or clause.adverb or NOT_IN_PROGRESS.intersection(clause.verb.traits)
+    if clause.tense is Tense.PRESENT and not usual and dice.chance(0.7):
+        clause.tense = Tense.PROGRESSIVE
 
 
 NOT_IN_PROGRESS = frozenset(("state", "stative"))
@@ -122,7 +136,7 @@ def fill_frame(dice: Dice, clause: Clause) -> None:
         case "dative":
             clause.dative = object_for(dice, clause)
         case "ditransitive" | "recipient":
-            clause.dative = someone_else(dice, clause.subject, definite=True)
+            clause.dative = addressee(dice, verb, clause.subject, definite=True)
             clause.accusative = object_for(dice, clause)
         case "prepositional":
             nominal = object_for(dice, clause)
@@ -137,11 +151,19 @@ def fill_frame(dice: Dice, clause: Clause) -> None:
             clause.complement = adverbial("on", "auf", surface, Case.ACCUSATIVE)
 
 
+def addressee(dice: Dice, verb: Verb, subject: Nominal, definite: bool) -> Nominal:
+    """Choose a person that the verb is done to."""
+    other = someone_else(dice, subject, definite)
+    if isinstance(other, NounPhrase):
+        dice.combine(verb_key(verb), other.noun)
+    return other
+
+
 def object_for(dice: Dice, clause: Clause) -> Nominal:
     """Choose an object that the verb can be done to."""
     verb, subject = clause.verb, clause.subject
     if "people" in verb.objects and dice.chance(0.75):
-        return someone_else(dice, subject, definite=clause.negated)
+        return addressee(dice, verb, subject, definite=clause.negated)
     noun = dice.pick(nouns_of(verb.objects))
     dice.combine(verb_key(verb), noun)
     if "drink" in noun.kinds and not clause.negated and dice.chance(0.3):
@@ -192,11 +214,14 @@ def companion(dice: Dice, subject: Nominal) -> Nominal:
 
 def add_time(dice: Dice, clause: Clause, probability: float = 0.6) -> None:
     """Add a time or an adverb of frequency where the tense allows one."""
-    if not dice.chance(probability) or ("state" in clause.verb.traits and clause.tense is not Tense.PAST):
+    habit = clause.tense is Tense.PRESENT and not clause.modal
+    # `Not every day` and `every day not` are two things; `he knows it now` is neither.
+    timeless = (habit and clause.negated) or ("state" in clause.verb.traits and clause.tense is not Tense.PAST)
+    if timeless or not dice.chance(probability):
         return
     if clause.tense is Tense.PERFECT and not clause.negated and dice.chance(0.6):
         clause.adverb = dice.pick((ALREADY, JUST))
-    elif clause.tense is Tense.PRESENT and not clause.modal and not clause.negated and dice.chance(0.5):
+    elif habit and dice.chance(0.5):
         clause.adverb = dice.pick(FREQUENCIES)
     else:
         clause.time = time_for(dice, clause.verb, clause.tense, clause.modal)

@@ -246,13 +246,13 @@ def auxiliary_of(verb: GermanVerb) -> GermanVerb:
 def middle_field(clause: Clause) -> list[str]:
     """List the German middle field after the subject and the light words.
 
-    Accusative pronoun, time, frequency, dative, accusative, denial, manner, settings, complement.
+    `Sie`, time, frequency, dative, accusative, denial, manner, settings, complement.
     """
     dative, accusative = clause.dative, clause.accusative
     denied_object = clause.negated and accusative is not None and accusative.takes_kein
     words: list[str] = []
-    if accusative and accusative.pronominal:
-        words.append(accusative.german(Case.ACCUSATIVE))
+    if accusative and accusative.pronominal and accusative.german(Case.ACCUSATIVE) == "sie":
+        words.append("sie")
     if clause.time:
         words.append(clause.time.german)
     adverb = clause.adverb
@@ -276,18 +276,22 @@ def middle_field(clause: Clause) -> list[str]:
 
 
 def light_words(clause: Clause) -> list[str]:
-    """List the short pronouns that follow the verb at once: the reflexive one and that of the dative."""
+    """List the short pronouns that follow the finite verb at once.
+
+    `sie` is not among them: before a noun it would be taken for the subject.
+    """
     words = [REFLEXIVE_PRONOUN[clause.subject.person]] if clause.verb.german.reflexive else []
+    if clause.accusative and clause.accusative.pronominal:
+        words.append(clause.accusative.german(Case.ACCUSATIVE))
     if clause.dative and clause.dative.pronominal:
         words.append(clause.dative.german(Case.DATIVE))
-    return words
+    return [word for word in words if word != "sie"]
 
 
 def german_subject(clause: Clause) -> list[str]:
     """Put the subject where the verb does not follow it: a pronoun before the light words, others behind.
 
-    `Gestern half er mir`, but `gestern half mir der Arzt`. An accusative pronoun stays behind the subject all the same:
-    `sie` in front would be taken for the subject.
+    `Gestern half er mir`, but `gestern half mir der Arzt`.
     """
     subject = clause.subject.german(Case.NOMINATIVE)
     return [subject, *light_words(clause)] if clause.subject.pronominal else [*light_words(clause), subject]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from regard.text.grammar.actions import action, settle_tense
+from regard.text.grammar.actions import action, addressee, settle_tense
 from regard.text.grammar.clauses import (
     BE,
     HAVE_TO,
@@ -19,8 +19,8 @@ from regard.text.grammar.clauses import (
 )
 from regard.text.grammar.inflection import Person
 from regard.text.grammar.lexicon import Verb
-from regard.text.grammar.meaning import DOABLE, Dice, person, someone_else, verb_named, verbs_of
-from regard.text.grammar.phrases import IT, PRONOUNS, Nominal, Phrase
+from regard.text.grammar.meaning import DOABLE, Dice, person, verb_named, verbs_of
+from regard.text.grammar.phrases import IT, PRONOUNS, Nominal, Phrase, Word
 from regard.text.grammar.statements import feeling, weather
 
 
@@ -46,7 +46,7 @@ def circumstance(dice: Dice, subject: Nominal, tense: Tense) -> Clause:
         clause = feeling(dice, subject, tense)
         clause.tense = settle_tense(BE, subject, tense, None)
         return clause
-    if draw < 0.44:
+    if draw < 0.46 and isinstance(subject, Word):  # a noun, once chosen, must be said: its combinations are noted
         return weather(dice, Tense.PROGRESSIVE if tense is Tense.PRESENT else tense)
     if draw < 0.74 and tense in (Tense.PRESENT, Tense.PAST):
         return action(dice, dice.pick(DOABLE), subject, tense, dice.pick((WANT_TO, HAVE_TO)), plain=True)
@@ -124,7 +124,7 @@ def indirect_question(dice: Dice) -> Phrase:
     asking = dice.chance(0.5)
     matrix = Clause(subject, ASK if asking else KNOW, Tense.PAST if past else Tense.PRESENT, negated=not asking)
     if asking:
-        matrix.accusative = someone_else(dice, subject, definite=True)
+        matrix.accusative = addressee(dice, ASK, subject, definite=True)
     tense = Tense.PLUPERFECT if past else Tense.PROGRESSIVE if question.english == "why" else Tense.FUTURE
     # No one asks what they do themselves.
     inner = participant(dice) if subject.pronoun in ("I", "you", "we") else referring_subject(dice, subject)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from regard.text.grammar import phrases
-from regard.text.grammar.actions import action
+from regard.text.grammar.actions import action, bare_clause
 from regard.text.grammar.clauses import (
     Tense,
     english_infinitive,
@@ -46,8 +46,7 @@ def object_question(dice: Dice) -> Phrase:
     verb = dice.pick(ASKED_FOR)
     case = Case.DATIVE if verb.frame == "dative" else Case.ACCUSATIVE
     asked = question_object(dice, verb)
-    clause = action(dice, verb, subject_for(dice, verb, definite=True), plain=True)
-    clause.accusative = clause.dative = None
+    clause = bare_clause(dice, verb, subject_for(dice, verb, definite=True))
     front = asked.english(subject=False)
     return finished(english_question(clause, front), verb_second(clause, asked.german(case)), "?")
 
@@ -68,11 +67,12 @@ def adverb_question(dice: Dice) -> Phrase:
     """Ask where, where to, when or why."""
     draw = dice.random()
     verb = dice.pick(verbs_of("location") if draw < 0.25 else GOING if draw < 0.45 else DOABLE)
-    clause = action(dice, verb, subject_for(dice, verb, definite=True), plain=True)
+    subject = subject_for(dice, verb, definite=True)
+    clause = bare_clause(dice, verb, subject) if draw < 0.45 else action(dice, verb, subject, plain=True)
     if draw < 0.25:
-        clause.settings, question = (), Phrase("where", "wo")
+        question = Phrase("where", "wo")
     elif draw < 0.45:
-        clause.complement, question = None, Phrase("where", "wohin")
+        question = Phrase("where", "wohin")
     elif draw < 0.75 or clause.tense in (Tense.PERFECT, Tense.PROGRESSIVE, Tense.PAST_PROGRESSIVE):
         question = Phrase("why", "warum")
     else:

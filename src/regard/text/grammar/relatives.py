@@ -50,8 +50,8 @@ def who_clause(dice: Dice, head: NounPhrase) -> Phrase:
 def that_clause(dice: Dice, head: NounPhrase, verb: Verb) -> Phrase:
     """Let the head be the object: `the letter that she wrote`, `der Brief, den sie schrieb`."""
     dice.combine(verb_key(verb), head.noun)
-    clause = action(dice, verb, person(dice, definite=True), relative_tense(dice, verb), plain=True)
-    clause.accusative = clause.dative = None
+    clause = Clause(person(dice, definite=True), verb, relative_tense(dice, verb))
+    clause.tense = settle_tense(verb, clause.subject, clause.tense, None)
     if clause.tense is Tense.PAST:
         add_time(dice, clause, 0.4)
     case = Case.DATIVE if verb.frame == "dative" else Case.ACCUSATIVE
