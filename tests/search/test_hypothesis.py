@@ -4,8 +4,12 @@ import math
 
 import pytest
 import torch
+from toy import VOCABULARY, ToyModel, toy_batch
 
-from regard.search.hypothesis import NEVER, length_penalty, make_hypothesis, rule_out
+from regard.search.beam import beam_search
+from regard.search.greedy import greedy_search
+from regard.search.hypothesis import NEVER, NotANumberError, length_penalty, make_hypothesis, rule_out
+from regard.search.sample import sample
 from regard.tokens import END, PAD, START, UNKNOWN
 
 
@@ -42,3 +46,28 @@ def test_at_the_limit_only_the_end_is_left_with_its_honest_score():
         assert torch.equal(after[row, :, END], before[row, :, END])
         assert torch.isneginf(after[row, :, END + 1 :]).all()
     assert torch.equal(after[1, :, END:], before[1, :, END:])
+
+
+class Damaged(ToyModel):
+    """A model that is fine at the first step, and then gives what is no number for sentence 1."""
+
+    def _log_probabilities(self, sentence, prefix):
+        if sentence == 1 and len(prefix) > 1:
+            return [math.nan] * VOCABULARY
+        return super()._log_probabilities(sentence, prefix)
+
+
+@pytest.mark.parametrize(
+    "search",
+    [
+        lambda model, src, limits: beam_search(model, src, limits, beam=3, alpha=0.6),
+        greedy_search,
+        lambda model, src, limits: sample(model, src, limits, seeds=range(len(src))),
+    ],
+    ids=["beam", "greedy", "sampling"],
+)
+def test_probabilities_that_are_no_numbers_are_an_error_and_not_a_translation(search):
+    toy, limits = Damaged(0, end_bonus=-9.0), torch.tensor([5, 5])
+    with pytest.raises(NotANumberError, match="not numbers"):
+        search(toy, toy_batch(2), limits)
+    assert search(toy, toy_batch(1), limits[:1])

@@ -80,7 +80,7 @@ def test_a_sentence_alone_is_sampled_as_in_a_batch_of_64(tiny_model, random_sour
     lengths = [1 + 7 * i % 23 for i in range(64)]
     src, limits = random_source(lengths, vocabulary=30), torch.tensor(lengths) + 5
     together = sample(model, src, limits, range(64), samples=2)
-    for i in range(64):
+    for i in range(0, 64, 3):  # 22 of them, of 22 lengths
         (alone,) = sample(model, src[i : i + 1, : lengths[i]], limits[i : i + 1], [i], samples=2)
         assert [one.tokens for one in alone] == [one.tokens for one in together[i]]
         # float32 log-probabilities of up to 28 tokens; sums run in another order in another batch.

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from regard.model.protocol import StateType, TranslationModel
-from regard.search.hypothesis import Hypothesis, length_penalty, make_hypothesis, rule_out
+from regard.search.hypothesis import Hypothesis, check_numbers, length_penalty, make_hypothesis, rule_out
 from regard.tokens import END, START
 
 _DEAD = float("-inf")
@@ -58,6 +58,7 @@ def beam_search(
         rule_out(scores, limits[live.sentence] <= length)
         room = live.sentence.new_tensor([beam - len(finished[i]) for i in live.sentence.tolist()])
         best = extend(live, scores, room)
+        check_numbers(best.log_probability)
         _collect(live, best, finished, alpha)
         live, parents = survivors(live, best)
         keep = _undecided(live, finished, limits, alpha, min(n_best, beam))

@@ -4,9 +4,14 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
+from regard.errors import RegardError
 from regard.tokens import END, PAD, START, UNKNOWN
 
 NEVER = (PAD, UNKNOWN, START)  # tokens that no translation contains
+
+
+class NotANumberError(RegardError, RuntimeError):
+    """A model whose probabilities are not numbers: there is nothing to search in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +36,14 @@ def length_penalty(length: int, alpha: float) -> float:
 def make_hypothesis(tokens: list[int], token_scores: list[float], alpha: float) -> Hypothesis:
     """Rank a finished sentence."""
     return Hypothesis(tuple(tokens), tuple(token_scores), sum(token_scores) / length_penalty(len(tokens), alpha))
+
+
+def check_numbers(best: Tensor) -> None:
+    """Raise `NotANumberError` if one of the best scores of a step is NaN; one NaN makes a whole distribution NaN."""
+    if bool(best.isnan().any()):
+        raise NotANumberError(
+            "the model's probabilities are not numbers; its weights are damaged, or its precision is too low"
+        )
 
 
 def rule_out(scores: Tensor, at_limit: Tensor) -> Tensor:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from regard.model.protocol import StateType, TranslationModel
-from regard.search.hypothesis import Hypothesis, make_hypothesis, rule_out
+from regard.search.hypothesis import Hypothesis, check_numbers, make_hypothesis, rule_out
 from regard.tokens import END, START
 
 
@@ -45,6 +45,7 @@ def sample(
         noise = torch.stack([_gumbel(samples, scores.size(2), chance[i]) for i in going.tolist()]).to(scores)
         tokens = (_likeliest(scores, top_k) / temperature + noise).argmax(dim=2)  # (B, K)
         drawn = scores.gather(2, tokens[:, :, None]).squeeze(2)
+        check_numbers(drawn)
         for row, sentence in enumerate(going.tolist()):
             for k in range(samples):
                 if not ended[row, k]:
