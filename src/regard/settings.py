@@ -137,7 +137,7 @@ class DataSettings(Section):
         "identity", description="SentencePiece's rule for input text; 'identity' changes nothing, '_cf' folds case."
     )
     vocabulary_sentences: int = Field(
-        2_000_000, ge=1, description="At most this many sentences (evenly sampled) teach the vocabulary."
+        200_000, ge=1, description="At most this many sentences (evenly sampled) teach the vocabulary."
     )
     max_length: int = Field(
         256, ge=2, le=65_535, description="Longest sentence in training, in subwords with the end token, on each side."

@@ -285,7 +285,7 @@ def test_padding_stays_under_five_percent_on_real_corpora(shared_data: Path, tmp
         side: shared_data / "multi30k" / f"train.{code}.gz" for side, code in (("source", "en"), ("target", "de"))
     }
     corpora = {"multi30k": captions, "tatoeba": {"pairs": shared_data / "tatoeba" / "eng-deu.tsv.gz"}}
-    prepared = run(tmp_path / "run", Corpus(**corpora[name]), vocabulary_size=8000)
+    prepared = run(tmp_path / "run", Corpus(**corpora[name]), vocabulary_size=8000, vocabulary_sentences=20_000)
     assert prepared.report.train.kept == prepared.report.train.read > 28_000
     assert padding(prepared.train, 2048) < 0.05
     assert padding(prepared.train, 4096) < 0.05

@@ -88,6 +88,17 @@ def open_prepared(out: Path) -> Prepared:
     return Prepared(vocabulary, train, valid, report)
 
 
+@contextmanager
+def _scratch_folder(path: Path) -> Iterator[Path]:
+    """Make a folder for the time of the block, always under the same name: what a killed process left is removed."""
+    shutil.rmtree(path, ignore_errors=True)
+    path.mkdir()
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+
+
 # ---- first reading: checks, counts, repeats --------------------------------------------------------------------------
 
 
