@@ -13,7 +13,7 @@ from regard.attention_maps import (
     AttentionMaps,
     HeadReport,
     align,
-    alignment_layer,
+    alignment_layers,
     alignment_weights,
     describe_heads,
     group_words,
@@ -242,13 +242,12 @@ def test_an_alignment_is_written_in_pharaoh_format():
     assert pharaoh([]) == ""
 
 
-@pytest.mark.parametrize(("layers", "expected"), [(1, 0), (2, 0), (3, 1), (6, 4)])
-def test_alignments_come_from_the_last_layer_but_one(layers, expected):
-    assert alignment_layer(layers) == expected
+@pytest.mark.parametrize(("layers", "expected"), [(1, [0]), (2, [1]), (3, [1, 2]), (6, [3, 4, 5])])
+def test_alignments_come_from_the_upper_half_of_the_layers(layers, expected):
+    assert list(alignment_layers(layers)) == expected
     cross = np.zeros((layers, 2, 3, 4))
     cross[expected, 0] = 0.5
     assert np.array_equal(alignment_weights(cross), np.full((3, 4), 0.25))
-    assert np.array_equal(alignment_weights(cross, layer=expected), alignment_weights(cross))
 
 
 @pytest.mark.parametrize(

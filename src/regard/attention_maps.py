@@ -186,17 +186,18 @@ def _measure(kind: Kind, weights: Floats) -> Mapping[str, tuple[Floats, int]]:
 # ---- alignments ------------------------------------------------------------------------------------------------------
 
 
-def alignment_layer(layers: int) -> int:
-    """Return which decoder layer's cross attention tells alignments, counted from 0: the last but one.
+def alignment_layers(layers: int) -> range:
+    """Return which decoder layers' cross attention tells alignments, counted from 0: the upper half.
 
-    Garg and others (2019, 'Jointly Learning to Align and Translate with Transformer Models') found it to be the best.
+    In deep decoders the last but one is known to tell most (Garg and others, 2019, 'Jointly Learning to Align and
+    Translate with Transformer Models'); in one of two layers it is the last. The mean of the upper half serves both.
     """
-    return max(layers - 2, 0)
+    return range(layers // 2, layers)
 
 
-def alignment_weights(cross: Floats, layer: int | None = None) -> Floats:
-    """Average the heads of one layer of cross attention, (L, H, T, S) to (T, S); unset: of `alignment_layer`."""
-    mean: Floats = cross[alignment_layer(len(cross)) if layer is None else layer].mean(axis=0)
+def alignment_weights(cross: Floats) -> Floats:
+    """Average cross attention over all heads of the `alignment_layers`, (L, H, T, S) to (T, S)."""
+    mean: Floats = cross[alignment_layers(len(cross))].mean(axis=(0, 1))
     return mean
 
 

@@ -26,7 +26,7 @@ from regard.attention_maps import (
     Floats,
     Kind,
     align,
-    alignment_layer,
+    alignment_layers,
     alignment_weights,
     group_words,
     words_alignment,
@@ -123,12 +123,12 @@ def _draw_alignment(maps: AttentionMaps) -> Figure:
     cell = _cell_size(max(rows, columns))
     font = min(11.0, cell * 72 * 0.72)
     left, top = _MARGIN + _width(row_labels, font), _HEADROOM + _width(column_labels, font)
-    layer = alignment_layer(len(maps.cross)) + 1
+    layers = ", ".join(str(layer + 1) for layer in alignment_layers(len(maps.cross)))
     sheet = _Sheet(
         left + columns * cell + _GAP + _BAR,
         top + max(rows * cell, 1.0) + _MARGIN,
         "Alignment",
-        f"each target word (row) and the source words it looks at: layer {layer}, mean of its heads; ○ aligned",
+        f"each target word (row) and the source words it looks at: mean of all heads of layer {layers}; ○ aligned",
     )
     if rows:
         sheet.add_panel(left, top, by_word, cell, cell)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import chain
+from math import isfinite
 from typing import TypedDict
 
 from regard.errors import UserError, did_you_mean
@@ -61,17 +62,18 @@ class SearchOptions:
         return options
 
     def _check(self) -> None:
-        if not self.sampling and self.n_best > self.beam:
-            raise UserError(f"n_best = {self.n_best} needs a beam of at least that; it is {self.beam}")
-        if self.temperature <= 0:
-            raise UserError("temperature must be above 0")
+        if not (self.temperature > 0 and isfinite(self.temperature)):
+            raise UserError(f"temperature = {self.temperature}: must be a number above 0")
         for name in ("beam", "n_best", "batch_tokens", "top_k"):
             value = getattr(self, name)
             if value is not None and value < 1:
-                raise UserError(f"{name} must be at least 1")
+                raise UserError(f"{name} = {value}: must be at least 1")
         for name in ("length_penalty", "extra_length"):
-            if getattr(self, name) < 0:
-                raise UserError(f"{name} must be at least 0")
+            value = getattr(self, name)
+            if not (value >= 0 and isfinite(value)):
+                raise UserError(f"{name} = {value}: must be a number of at least 0")
+        if not self.sampling and self.n_best > self.beam:
+            raise UserError(f"n_best = {self.n_best} needs a beam of at least that; it is {self.beam}")
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,7 @@ class Candidate:
     @property
     def log_probability(self) -> float:
         """The logarithm of P(target | source)."""
-        return sum(self.token_scores)
+        return sum(self.token_scores, 0.0)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from typing import Unpack, overload
 import torch
 from torch import Tensor
 
-from regard.attention_maps import AttentionMaps, align, alignment_layer, words_alignment
+from regard.attention_maps import AttentionMaps, align, alignment_layers, words_alignment
 from regard.machine import Machine, choose_machine
 from regard.model.observe import observe_attention, observe_cross_attention
 from regard.model.transformer import Transformer
@@ -30,7 +30,7 @@ from regard.text.vocabulary import Vocabulary
 from regard.tokens import PAD, START
 from regard.translation import Candidate, Points, SearchChanges, SearchOptions, Translation, assemble
 
-_WINDOW = 2048  # texts read ahead
+WINDOW = 2048  # texts read ahead
 _WINDOW_CHARACTERS = 1 << 20  # of text read ahead, however long the texts are
 
 Found = list[Candidate] | str
@@ -69,13 +69,15 @@ class Translator:
         return list(self.translate_lines(text, **changes))
 
     def translate_lines(
-        self, lines: Iterable[str], window: int = _WINDOW, **changes: Unpack[SearchChanges]
+        self, lines: Iterable[str], window: int = WINDOW, **changes: Unpack[SearchChanges]
     ) -> Iterator[Translation]:
         """Translate a stream of texts in constant memory, in order, one out for each one in.
 
-        At most `window` texts are read ahead.
+        At most `window` texts are read ahead. Raises `UserError` at once for options that make no sense.
         """
-        options = self.options.change(changes)
+        return self._translate_stream(lines, window, self.options.change(changes))
+
+    def _translate_stream(self, lines: Iterable[str], window: int, options: SearchOptions) -> Iterator[Translation]:
         first = 0
         for texts in _windows(lines, window):
             yield from self._translate_window(texts, first, options)
@@ -100,8 +102,9 @@ class Translator:
         limit = self.settings.data.max_length
         if not text:
             return []
-        # No subword is shorter than a byte; so a short text fits, and need not be encoded to find out.
-        if len(text.encode("utf-8", "replace")) + 2 <= limit:
+        # No subword is shorter than a byte; so a short text fits, and need not be encoded to find out. A line break is
+        # never left to the model: it was trained on lines.
+        if len(text.encode("utf-8", "replace")) + 2 <= limit and "\n" not in text:
             return [Segment(text, "")]
         return split_to_fit(text, lambda piece: len(self.vocabulary.encode(piece)), limit)
 
@@ -135,7 +138,7 @@ class Translator:
             else:
                 found = beam_search(self.model, src, limits, options.beam, options.length_penalty, options.n_best)
             nothing: list[list[Points]] = [[()] * len(row) for row in found]
-            alignments = self._align(units, found) if options.alignments else nothing
+            alignments = self._align_found(units, found) if options.alignments else nothing
         return [
             [self._candidate(*pair) for pair in zip(hypotheses, points, strict=True)]
             for hypotheses, points in zip(found, alignments, strict=True)
@@ -150,19 +153,31 @@ class Translator:
             alignment=alignment,
         )
 
-    def _align(self, units: Sequence[_Unit], found: Sequence[Sequence[Hypothesis]]) -> list[list[Points]]:
+    # ---- looking in ------------------------------------------------------------------------------------------------
+
+    def _align_found(self, units: Sequence[_Unit], found: Sequence[Sequence[Hypothesis]]) -> list[list[Points]]:
         """Return word alignments of all hypotheses, from the attention of one more pass over the finished pairs."""
         pairs = [(unit.tokens, one.tokens) for unit, row in zip(units, found, strict=True) for one in row]
+        points = iter(self._align(pairs))
+        return [list(islice(points, len(row))) for row in found]
+
+    def _align(self, pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> Iterator[Points]:
         src = self._tensor([source for source, _ in pairs])
         tgt = self._tensor([[START, *target[:-1]] for _, target in pairs])
-        layer = alignment_layer(len(self.model.decoder.layers))
-        weights = observe_cross_attention(self.model, src, tgt, layer).float().cpu().numpy()
+        layers = alignment_layers(len(self.model.decoder.layers))
+        weights = observe_cross_attention(self.model, src, tgt, layers).float().cpu().numpy()
         numbers = self.vocabulary.word_numbers
-        points = iter(
-            tuple(words_alignment(align(looks[: len(target), : len(source)]), numbers(source), numbers(target)))
-            for (source, target), looks in zip(pairs, weights, strict=True)
-        )
-        return [list(islice(points, len(row))) for row in found]
+        for (source, target), looks in zip(pairs, weights, strict=True):
+            points = align(looks[: len(target), : len(source)])
+            yield tuple(words_alignment(points, numbers(source), numbers(target)))
+
+    def align(self, source: str, target: str) -> list[tuple[str, str]]:
+        """Return the words of a text and of its translation that belong together."""
+        read, written = self.vocabulary.encode(source.strip()), self.vocabulary.encode(target.strip())
+        source_words, target_words = (self.vocabulary.decode(ids).split() for ids in (read, written))
+        with self.machine.autocast():
+            (points,) = self._align([(read, written)])
+        return [(source_words[one], target_words[other]) for one, other in points]
 
     def look(self, source: str, target: str | None = None) -> AttentionMaps:
         """Return the attention of all layers and heads for a source and its translation, or for a given target."""
@@ -181,7 +196,7 @@ class Translator:
 
     # ---- scoring ---------------------------------------------------------------------------------------------------
 
-    def score(self, pairs: Iterable[tuple[str, str]], window: int = _WINDOW) -> Iterator[Candidate]:
+    def score(self, pairs: Iterable[tuple[str, str]], window: int = WINDOW) -> Iterator[Candidate]:
         """Give the log-probability of each pair's target, in order; texts are never split here."""
         rest = iter(pairs)
         while chunk := list(islice(rest, window)):
@@ -190,9 +205,11 @@ class Translator:
     def _score_window(self, pairs: Sequence[tuple[str, str]]) -> list[Candidate]:
         sources = self.vocabulary.encode_batch([source.strip() for source, _ in pairs])
         targets = self.vocabulary.encode_batch([target.strip() for _, target in pairs])
-        lengths = [max(len(source), len(target)) for source, target in zip(sources, targets, strict=True)]
-        found: dict[int, Candidate] = {}
-        for batch in _batches(lengths, self.options.batch_tokens):
+        # A blank text is translated to a blank one without the model; so that is certain.
+        found = {i: Candidate(pair[1], 0.0) for i, pair in enumerate(pairs) if not "".join(pair).strip()}
+        rest = [i for i in range(len(pairs)) if i not in found]
+        for places in _batches([max(len(sources[i]), len(targets[i])) for i in rest], self.options.batch_tokens):
+            batch = [rest[place] for place in places]
             src = self._tensor([sources[i] for i in batch])
             tgt = self._tensor([[START, *targets[i]] for i in batch])
             with self.machine.autocast():

@@ -71,12 +71,12 @@ def test_the_weights_shown_give_the_output_that_the_model_computes(model, pair):
         torch.testing.assert_close(module.output(join_heads(mixed)), output, atol=CLOSE, rtol=0)
 
 
-def test_one_layers_cross_attention_is_the_mean_of_its_heads(model, pair):
+@pytest.mark.parametrize("layers", [[0], [1], [0, 1]])
+def test_cross_attention_is_the_mean_of_all_heads_of_the_layers(model, pair, layers):
     seen = observe_attention(model, *pair)
-    for layer in range(2):
-        mean = observe_cross_attention(model, *pair, layer)
-        assert mean.shape == (3, 6, 7)
-        torch.testing.assert_close(mean, seen.cross[layer].mean(dim=1))
+    mean = observe_cross_attention(model, *pair, layers)
+    assert mean.shape == (3, 6, 7)
+    torch.testing.assert_close(mean, torch.cat([seen.cross[layer] for layer in layers], dim=1).mean(dim=1))
 
 
 def test_the_weights_are_computed_from_queries_and_keys_by_the_formula(tiny_model, random_source):

@@ -7,7 +7,7 @@ from typing import Any
 from regard.errors import UserError
 from regard.presets import PRESETS, preset_for
 from regard.progress import Display
-from regard.settings import Settings, read_recipe, resolve
+from regard.settings import DataSettings, Settings, read_recipe, resolve
 from regard.text.corpus import guess_languages, read_pairs
 
 
@@ -23,20 +23,19 @@ class CorpusOptions:
     target_language: str | None
 
     def values(self) -> dict[str, Any]:
-        """Return the settings of the section `data` that follow from them."""
-        values: dict[str, Any] = {}
-        if train := _corpora(self.train_files, self.train_pairs):
-            values["train"] = train
-        if valid := _corpora(self.valid_files, self.valid_pairs):
-            values["valid"] = valid
+        """Return the settings of the section `data` that say the same."""
+        values = {
+            "train": _corpora(self.train_files, self.train_pairs),
+            "valid": _corpora(self.valid_files, self.valid_pairs),
+            "source_language": self.source_language,
+            "target_language": self.target_language,
+        }
+        return {name: value for name, value in values.items() if value}
+
+    def guess(self) -> dict[str, str]:
+        """Return the languages that the names of the training files tell."""
         guessed = guess_languages(*self.train_files) if self.train_files else None
-        for name, said, place in (
-            ("source_language", self.source_language, 0),
-            ("target_language", self.target_language, 1),
-        ):
-            if said or guessed:
-                values[name] = said or (guessed[place] if guessed else "")
-        return values
+        return dict(zip(("source_language", "target_language"), guessed or (), strict=False))
 
 
 def gather_settings(
@@ -47,21 +46,25 @@ def gather_settings(
     if recipe is not None:
         if preset is not None:
             raise UserError('--preset goes without a recipe; in the recipe, write preset = "…" as the first line')
-        base = read_recipe(recipe, overrides)
-        if not data:
-            return base
-        return base.model_copy(update={"data": base.data.model_copy(update=_checked(data))})
+        settings = read_recipe(recipe, overrides)
+        # What the command line says comes first; a guess comes last.
+        known = {name: value for name, value in settings.data if value}
+        data = {**options.guess(), **known, **{name: getattr(_data(data), name) for name in data}}
+        return settings.model_copy(update={"data": settings.data.model_copy(update=data)})
     if "train" not in data:
         raise UserError("nothing to train on: give --train SOURCE TARGET, --train-pairs FILE, or a recipe")
     if preset is None:
-        pairs = sum(1 for corpus in _checked(data)["train"] for _ in read_pairs(corpus))
+        pairs = sum(1 for corpus in _data(data).train for _ in read_pairs(corpus))
+        if not pairs:
+            raise UserError(f"{_data(data).train[0].files[0]}: is empty; there is nothing to train on")
         preset = preset_for(pairs)
-        display.say(
-            f"{pairs:,} training pairs: preset {preset!r} ({PRESETS[preset].purpose}); --preset chooses another"
-        )
-    if "valid" not in data:
-        display.say("no validation text given (--valid): quality will not be measured")
-    return resolve({"preset": preset, "data": data}, overrides, origin="command line")
+        display.say(f"{_count(pairs)}: preset {preset!r} ({PRESETS[preset].purpose}); --preset chooses another")
+    settings = resolve({"preset": preset, "data": {**options.guess(), **data}}, overrides, origin="command line")
+    if not settings.data.valid:
+        display.say("no validation text (--valid): quality will not be measured")
+    if not (settings.data.source_language and settings.data.target_language):
+        display.say("languages unknown: the files' endings do not tell them; --from and --to name them")
+    return settings
 
 
 def _corpora(files: tuple[Path, Path] | None, table: Path | None) -> list[dict[str, Path]]:
@@ -69,7 +72,10 @@ def _corpora(files: tuple[Path, Path] | None, table: Path | None) -> list[dict[s
     return corpora + ([{"pairs": table}] if table else [])
 
 
-def _checked(data: dict[str, Any]) -> dict[str, Any]:
+def _data(values: dict[str, Any]) -> DataSettings:
     """Turn the section's values into what its fields hold."""
-    section = resolve({"data": data}, origin="command line").data
-    return {name: getattr(section, name) for name in data}
+    return resolve({"data": values}, origin="command line").data
+
+
+def _count(pairs: int) -> str:
+    return "1 training pair" if pairs == 1 else f"{pairs:,} training pairs"

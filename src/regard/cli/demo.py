@@ -13,17 +13,26 @@ if TYPE_CHECKING:
     from regard.text.grammar import Splits
     from regard.translator import Translator
 
+EXAMPLES = """
+regard demo
+regard demo --out RUN --set training.steps=500
+regard demo --write-corpus corpus
+"""
+_TRAINING_PAIRS = 72_000
 _DEFAULT_RUN = Path("demo-run")
-_LOOK_AT = "The old woman gave the letter to the child because she had to leave."
+_LOOK_AT = "If Maria and her sister lose the key, they will travel to Spain next month."
 
 
 def demo(
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="RUN", help="The run's folder. [default: demo-run]")
+        Path | None, typer.Option("--out", "-o", metavar="RUN", help="The run's folder.", show_default="demo-run")
     ] = None,
     write_corpus: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Write the corpus as text files here; without --out, do only that."),
+        typer.Option(
+            metavar="DIR",
+            help="Write train, valid, test and heldout, each .en and .de, here; without --out, do only that.",
+        ),
     ] = None,
     overrides: Overrides = None,
     device: Device = "auto",
@@ -31,16 +40,16 @@ def demo(
     threads: Threads = None,
     progress: Progress = ProgressMode.AUTO,
 ) -> None:
-    """Train an English–German translator on the embedded corpus, measure it, and look into it.
+    """Train and measure a translator on the embedded corpus.
 
-    The corpus is written by a grammar inside regard, so that nothing has to be fetched. Takes a few minutes on two
-    cores.
+    The corpus is English–German. It is written by a grammar inside regard, so that nothing has to be fetched. Takes a
+    few minutes on two cores; ends with scores, pictures of the attention and of the loss, and commands to go on with.
     """
     from regard.progress import open_display
     from regard.text.grammar import make_splits
 
     display = open_display(progress.value)
-    splits = make_splits()
+    splits = make_splits(train=_TRAINING_PAIRS)
     if write_corpus is not None:
         _write_corpus(splits, write_corpus)
         display.say(f"wrote train, valid, test and heldout, each .en and .de, to {write_corpus}")
@@ -85,6 +94,7 @@ def _write_corpus(splits: "Splits", folder: Path) -> None:
 
 def _show_scores(translator: "Translator", splits: "Splits", display: "Display") -> None:
     """Translate the two test sets and print a table of scores and some translations."""
+    from regard.cli.lines import Failures, complaints, translate_all
     from regard.cli.table import print_table
     from regard.evaluate import exact_matches, score_all
 
@@ -93,17 +103,14 @@ def _show_scores(translator: "Translator", splits: "Splits", display: "Display")
         ("test", splits.test, "sentences like those in training, but none of them"),
         ("heldout", splits.heldout, "combinations of words that training never had"),
     ):
-        with display.job(f"translating {name}", len(pairs), "sentences") as job:
-            found = []
-            for translation in translator.translate_lines(pair.source for pair in pairs):
-                found.append(translation.text)
-                job.advance()
+        sources = [pair.source for pair in pairs]
+        found = list(translate_all(translator, sources, display, Failures(complaints(display)), f"translating {name}"))
         references = [pair.target for pair in pairs]
         scores = {
             one.name: f"{one.value:.1f}" for one in score_all(found, references, target_language="de", bootstrap=0)
         }
         rows.append([name, scores["BLEU"], scores["chrF2"], f"{exact_matches(found, references):.1%}", meaning])
-    typer.echo()
+    print()
     print_table(["set", "BLEU", "chrF2", "exact", "what it is"], rows)
 
 
@@ -120,7 +127,7 @@ def _draw(translator: "Translator", run: Path) -> None:
 
 
 def _say_what_next(run: Path) -> None:
-    typer.echo(
+    print(
         f"""
 pictures:  {run}/attention/alignment.png and the others beside it · {run}/curve.png
 

@@ -3,7 +3,9 @@
 import platform
 import sys
 
-import typer
+EXAMPLES = """
+regard doctor
+"""
 
 
 def doctor() -> None:
@@ -32,7 +34,8 @@ def doctor() -> None:
         *([f"regard will use: {name}", str(choice)] for name, choice in machine.choices.items()),
     ]
     print_table(["what", "found"], rows)
-    typer.echo("\nEverything regard needs is installed." if not _missing() else f"\nMissing: {', '.join(_missing())}")
+    missing = _missing()
+    print(f"\nMissing: {', '.join(missing)}" if missing else "\nEverything regard needs is installed.")
 
 
 def _missing() -> list[str]:

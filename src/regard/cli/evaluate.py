@@ -2,113 +2,151 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
-from regard.cli.options import Device, Json, Progress, ProgressMode, Threads
+from regard.cli.options import Device, Progress, ProgressMode, Threads
 
 if TYPE_CHECKING:
     from regard.evaluate import Comparison, Score
 
+EXAMPLES = """
+regard evaluate RUN test.en test.de
+regard evaluate RUN test.en test.de -o test.out --against other.out
+regard evaluate --hypothesis test.out --reference test.de
+"""
+
 
 def evaluate(
-    model: Annotated[Path | None, typer.Argument(metavar="[MODEL]", help="A model's or run's folder.")] = None,
-    source: Annotated[Path | None, typer.Argument(metavar="[SOURCE]", help="Text for the model to translate.")] = None,
+    model: Annotated[Path | None, typer.Argument(metavar="MODEL", help="A model's or run's folder.")] = None,
+    source: Annotated[
+        Path | None, typer.Argument(metavar="SOURCE", help="Text file for the model to translate.")
+    ] = None,
     reference_text: Annotated[
-        Path | None, typer.Argument(metavar="[REFERENCE]", help="Its translation by people, line by line.")
+        Path | None, typer.Argument(metavar="REFERENCE", help="Its translation by people, line by line.")
     ] = None,
-    hypothesis: Annotated[Path | None, typer.Option(help="Translations to score, instead of a model's.")] = None,
-    reference: Annotated[Path | None, typer.Option(help="The reference for --hypothesis.")] = None,
+    hypothesis: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Translations to score, instead of a model's.")
+    ] = None,
+    reference: Annotated[Path | None, typer.Option(metavar="FILE", help="The reference for --hypothesis.")] = None,
     against: Annotated[
-        Path | None, typer.Option(help="Another system's translations: compare, with a paired test.")
+        Path | None, typer.Option(metavar="FILE", help="Another system's translations: compare, with a paired test.")
     ] = None,
-    beam: Annotated[int | None, typer.Option(min=1, help="Beam for the model's translations.")] = None,
+    beam: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Beam for the model's translations; its own by default.")
+    ] = None,
     language: Annotated[
-        str, typer.Option("--to", help="Target language, for the paper's BLEU; the model's own by default.")
+        str,
+        typer.Option("--to", metavar="LANGUAGE", help="Target language, for the paper's BLEU; the model's by default."),
     ] = "",
     tokenized: Annotated[
         bool, typer.Option("--tokenized", help="The text is tokenised already: sacreBLEU adds nothing.")
     ] = False,
     lowercase: Annotated[bool, typer.Option("--lowercase", help="Ignore upper and lower case.")] = False,
-    bootstrap: Annotated[int, typer.Option(min=0, help="Draws for the 95 % intervals; 0 for none.")] = 1000,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Keep the model's translations here.")] = None,
-    as_json: Json = False,
+    bootstrap: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Draws for the 95 % intervals; 0 for none.")
+    ] = 1000,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="OUT", help="Keep the model's translations here.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Write JSON: scores and comparisons.")] = False,
     device: Device = "auto",
     threads: Threads = None,
     progress: Progress = ProgressMode.AUTO,
 ) -> None:
-    """Score a model, or given translations, by BLEU, chrF, TER and the paper's own BLEU, with 95 % intervals."""
+    """Score a model, or given translations, by BLEU, chrF and TER.
+
+    And by the paper's BLEU: that of tokenised text with compounds split at hyphens. Every score has a 95 % interval by
+    bootstrap, and the signature that says how it was computed.
+    """
+    from regard.cli.lines import Failures, complaints, translate_all
     from regard.errors import UserError
     from regard.evaluate import compare, score_all
     from regard.progress import open_display
-    from regard.text.corpus import read_lines
 
     display = open_display(progress.value)
-    if hypothesis is not None and model is None and reference is not None:
-        hypotheses, references, name = list(read_lines(hypothesis)), list(read_lines(reference)), hypothesis.name
-    elif model is not None and source is not None and reference_text is not None and hypothesis is None:
-        from regard.cli.lines import one_line
-        from regard.translator import load
+    failures = Failures(complaints(display))
+    other = _read(against) if against else None
+    given = sum(one is not None for one in (model, source, reference_text, hypothesis, reference))
+    if model and source and reference_text and given == 3:
+        from regard.translator import load  # torch, which the other form does without
 
-        references, name = list(read_lines(reference_text)), model.name
-        sources = list(read_lines(source))
-        if len(sources) != len(references):
-            raise UserError(f"{source} has {len(sources):,} lines, {reference_text} has {len(references):,}")
+        sources, references = _read_both(source, reference_text)
         translator = load(model, device=device, threads=threads)
         language = language or translator.settings.data.target_language
-        with display.job("translating", len(sources), "lines") as job:
+        with _maybe_open(output, [source, reference_text]) as out:
+            beam = beam or translator.options.beam
             hypotheses = []
-            for found in translator.translate_lines(sources, beam=beam or translator.options.beam):
-                hypotheses.append(one_line(found.text))
-                job.advance()
+            for line in translate_all(translator, sources, display, failures, beam=beam):
+                hypotheses.append(line)
+                if out is not None:
+                    out.write(f"{line}\n")
+        name = model.resolve().name
+    elif hypothesis and reference and given == 2:
+        if output or beam:
+            raise UserError("--output and --beam are for a model's translations, not for --hypothesis")
+        hypotheses, references = _read_both(hypothesis, reference)
+        name = hypothesis.name
     else:
         raise UserError("give MODEL SOURCE REFERENCE, or --hypothesis FILE --reference FILE")
-    if output is not None:
-        output.write_text("".join(f"{line}\n" for line in hypotheses), encoding="utf-8")
-    scores = score_all(
-        hypotheses,
-        references,
-        target_language=language,
-        bootstrap=bootstrap,
-        tokenized=tokenized,
-        lowercase=lowercase,
-    )
-    comparisons: Sequence[Comparison] = []
-    if against is not None:
-        comparisons = compare(
-            hypotheses,
-            list(read_lines(against)),
-            references,
-            names=(name, against.name),
-            target_language=language,
-            bootstrap=bootstrap,
-            tokenized=tokenized,
-            lowercase=lowercase,
-        )
-    _show(scores, comparisons, as_json)
+    how: dict[str, Any] = {"target_language": language, "bootstrap": bootstrap}
+    how |= {"tokenized": tokenized, "lowercase": lowercase}
+    comparisons: list[Comparison] = []
+    if against and other is not None:
+        comparisons = compare(hypotheses, other, references, names=(name, against.name), **how)
+    show = _print_json if as_json else _print
+    show(score_all(hypotheses, references, **how), comparisons)
+    failures.end()
 
 
-def _show(scores: "Sequence[Score]", comparisons: "Sequence[Comparison]", as_json: bool) -> None:
-    if as_json:
-        facts = {
-            "scores": [asdict(one) for one in scores],
-            "comparisons": [{**asdict(one), "difference": one.difference} for one in comparisons],
-        }
-        typer.echo(json.dumps(facts, indent=2, ensure_ascii=False))
-        return
+def _read(path: Path) -> list[str]:
+    from regard.text.corpus import read_lines
+
+    return list(read_lines(path))
+
+
+def _read_both(one: Path, other: Path) -> tuple[list[str], list[str]]:
+    from regard.errors import UserError
+    from regard.settings import Corpus
+    from regard.text.corpus import read_pairs
+
+    pairs = list(read_pairs(Corpus(source=one, target=other)))
+    if not pairs:
+        raise UserError(f"{one}: is empty; there is nothing to score")
+    return [pair.source for pair in pairs], [pair.target for pair in pairs]
+
+
+def _maybe_open(path: Path | None, files: Sequence[Path]) -> AbstractContextManager[TextIO | None]:
+    """Open the file to write to before anything is translated, so that no work is lost if that fails."""
+    from regard.cli.lines import open_output
+
+    return open_output(path, files) if path else nullcontext()
+
+
+def _print_json(scores: "Sequence[Score]", comparisons: "Sequence[Comparison]") -> None:
+    from dataclasses import asdict
+
+    facts = {
+        "scores": [asdict(one) for one in scores],
+        "comparisons": [{**asdict(one), "difference": one.difference} for one in comparisons],
+    }
+    print(json.dumps(facts, indent=2, ensure_ascii=False))
+
+
+def _print(scores: "Sequence[Score]", comparisons: "Sequence[Comparison]") -> None:
     width = max(len(one.name) for one in scores)
     for one in scores:
         interval = f"  [{one.interval[0]:.2f}, {one.interval[1]:.2f}]" if one.interval else ""
-        typer.echo(f"{one.name:<{width}}  {one.value:6.2f}{interval}  {one.detail}".rstrip())
-        typer.echo(f"{'':<{width}}  {one.signature}")
+        print(f"{one.name:<{width}}  {one.value:6.2f}{interval}  {one.detail}".rstrip())
+        print(f"{'':<{width}}  {one.signature}")
     for pair in comparisons:
         winner = pair.better()
         verdict = f"{winner} is better" if winner else "chance explains the difference"
         interval = f" [{pair.interval[0]:+.2f}, {pair.interval[1]:+.2f}]" if pair.interval else ""
-        typer.echo(
+        print(
             f"{pair.name:<{width}}  {pair.systems[0]} {pair.values[0]:.2f}, {pair.systems[1]} {pair.values[1]:.2f}: "
             f"{pair.difference:+.2f}{interval}, p = {pair.p_value:.4f}; {verdict}"
         )

@@ -4,34 +4,66 @@ Verbs import what they need when they run, so that `regard --help` answers at on
 """
 
 import errno
+import io
 import os
 import sys
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 
 from regard import __version__
 from regard.cli import config, demo, doctor, evaluate, inspect, prepare, score, train, translate
+from regard.cli.help import CONTEXT, Verb, Verbs
 from regard.errors import RegardError, UserError
+
+_NOT_THE_USERS = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+
+
+class _ReaderGoneError(Exception):
+    """Whoever read standard output has closed it: `regard translate … | head -1`."""
+
+
+class _Regard(Verbs):
+    order = ("demo", "train", "prepare", "translate", "evaluate", "score", "inspect", "config", "doctor")
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a verb. A closed pipe is told apart from other ends here, as Typer would make it exit code 1."""
+        try:
+            result = super().invoke(ctx)
+            if sys.stdout is not None:
+                sys.stdout.flush()
+        except BrokenPipeError:
+            raise _ReaderGoneError from None
+        return result
+
 
 app = typer.Typer(
     name="regard",
+    cls=_Regard,
     help="The Transformer of 'Attention Is All You Need' as a complete translation tool.",
-    epilog="Start with: regard demo. Then: regard train --train a.en a.de --valid v.en v.de --out RUN",
+    epilog="""
+regard demo                                    see it work, in a few minutes
+regard train --train a.en a.de --valid v.en v.de --out RUN
+regard translate RUN < text.en > text.de
+regard VERB --help                             all about a verb, with examples
+""",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    rich_markup_mode="rich",
+    context_settings=CONTEXT,
+    rich_markup_mode=None,
 )
-app.command("demo")(demo.demo)
-app.command("train")(train.train)
-app.command("prepare")(prepare.prepare)
-app.command("translate")(translate.translate)
-app.command("evaluate")(evaluate.evaluate)
-app.command("score")(score.score)
-app.command("inspect")(inspect.inspect)
+for _module, _verb in (
+    (demo, demo.demo),
+    (train, train.train),
+    (prepare, prepare.prepare),
+    (translate, translate.translate),
+    (evaluate, evaluate.evaluate),
+    (score, score.score),
+    (inspect, inspect.inspect),
+    (doctor, doctor.doctor),
+):
+    app.command(cls=Verb, epilog=_module.EXAMPLES)(_verb)
 app.add_typer(config.app, name="config")
-app.command("doctor")(doctor.doctor)
 
 
 def _print_version(wanted: bool) -> None:
@@ -51,6 +83,9 @@ def _options(
 
 def main() -> NoReturn:
     """Run the command line; a user's mistake ends with its message and exit code 2, never with a traceback."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # Text out is UTF-8 with "\n", as text in is, whatever the system's locale.
+        sys.stdout.reconfigure(encoding="utf-8", errors="replace", newline="\n")
     try:
         app()
     except UserError as error:
@@ -59,15 +94,21 @@ def main() -> NoReturn:
         _end(str(error), getattr(error, "exit_code", 1))
     except KeyboardInterrupt:
         _end("interrupted", 130)
-    except BrokenPipeError:
-        # Whoever read our output has gone; keep Python from complaining when it closes standard output.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except _ReaderGoneError:
+        _drop_output()
         sys.exit(141)
     except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS):
-            raise
-        _end(f"{error.filename or 'writing'}: {error.strerror}", 1)
+        if error.filename is None:  # most likely standard output
+            _drop_output()
+            _end(f"reading or writing failed: {error.strerror or error}", 1)
+        _end(f"{error.filename}: {error.strerror}", 1 if error.errno in _NOT_THE_USERS else 2)
     sys.exit(0)
+
+
+def _drop_output() -> None:
+    """Let what is still to be written to standard output go nowhere, as Python would complain about it at its end."""
+    if sys.stdout is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _end(message: str, code: int) -> NoReturn:

@@ -26,12 +26,18 @@ Overrides = Annotated[
     typer.Option("--set", metavar="KEY=VALUE", help="Change a setting, such as training.warmup=8000. Repeatable."),
 ]
 Progress = Annotated[
-    ProgressMode, typer.Option("--progress", help="How progress is shown on standard error; auto looks for a terminal.")
+    ProgressMode,
+    typer.Option(
+        "--progress",
+        metavar="HOW",
+        help="How progress is shown on standard error: terminal (a bar), plain, json, quiet, or auto.",
+    ),
 ]
-Device = Annotated[str, typer.Option(help="Where to compute: auto, cpu, cuda, cuda:1, mps.")]
-Threads = Annotated[int | None, typer.Option(min=1, help="Threads to compute with; all cores unless given.")]
+Device = Annotated[str, typer.Option(metavar="NAME", help="Where to compute: auto, cpu, cuda, cuda:1, mps.")]
+Threads = Annotated[
+    int | None, typer.Option(min=1, metavar="N", help="Threads to compute with; all cores unless given.")
+]
 Processes = Annotated[
     int | None,
-    typer.Option(min=1, help="Processes that share the work; on a CPU chosen by a measurement unless given."),
+    typer.Option(min=1, metavar="N", help="Processes that share the work; on a CPU a measurement chooses them."),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Write JSON.")]

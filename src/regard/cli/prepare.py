@@ -7,6 +7,11 @@ import typer
 
 from regard.cli.options import OutFolder, Overrides, Progress, ProgressMode
 
+EXAMPLES = """
+regard prepare recipe.toml --out RUN
+regard prepare recipe.toml --out RUN --set data.max_length=100
+"""
+
 
 def prepare(
     recipe: Annotated[Path, typer.Argument(metavar="RECIPE.toml", help="Settings with the corpora.")],
@@ -14,9 +19,10 @@ def prepare(
     overrides: Overrides = None,
     progress: Progress = ProgressMode.AUTO,
 ) -> None:
-    """Read and check the corpora of a recipe, learn the vocabulary, and write the token store.
+    """Check corpora, learn the vocabulary, write the tokens.
 
-    'regard train' does this by itself; on its own it shows what training would see, and works without a GPU.
+    Reads the corpora of a recipe and says what is kept and what is dropped, and why. 'regard train' does this by
+    itself; on its own it shows what training would see, and works without a GPU.
     """
     from regard.data.prepare import prepare as prepare_data
     from regard.progress import open_display
@@ -27,3 +33,5 @@ def prepare(
     settings = read_recipe(recipe, overrides or [])
     with open_run(out, settings) as run:
         prepare_data(settings, run.folder, display)
+    changed = "".join(f" --set {one}" for one in overrides or [])
+    display.say(f"ready in {out}; train with it:  regard train {recipe} --out {out}{changed}")

@@ -7,9 +7,16 @@ import typer
 
 from regard.cli.options import Device, OutFolder, Overrides, Processes, Progress, ProgressMode, Threads
 
+EXAMPLES = """
+regard train --train a.en a.de --valid v.en v.de --out RUN
+regard train --train-pairs memory.tsv --from en --to de --out RUN
+regard train recipe.toml --out RUN --set training.warmup=8000
+regard train --train a.en a.de --preset small --out RUN
+"""
+
 Files = Annotated[
     tuple[Path, Path] | None,
-    typer.Option("--train", metavar="SOURCE TARGET", help="Two text files, a sentence a line."),
+    typer.Option("--train", metavar="SOURCE TARGET", help="Two text files, a sentence a line; plain or gzip."),
 ]
 ValidFiles = Annotated[
     tuple[Path, Path] | None,
@@ -26,7 +33,7 @@ ValidTables = Annotated[
 def train(
     out: OutFolder,
     recipe: Annotated[
-        Path | None, typer.Argument(metavar="[RECIPE.toml]", help="Settings; the paper's where it is silent.")
+        Path | None, typer.Argument(metavar="RECIPE.toml", help="Settings; the paper's where it is silent.")
     ] = None,
     train_files: Files = None,
     valid_files: ValidFiles = None,
@@ -39,7 +46,10 @@ def train(
         str | None, typer.Option("--to", metavar="LANGUAGE", help="Target language; else from the file's ending.")
     ] = None,
     preset: Annotated[
-        str | None, typer.Option(help="Named settings (see 'regard config list'); else chosen by the corpus's size.")
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Named settings (see 'regard config list'); else chosen by the corpus's size."
+        ),
     ] = None,
     overrides: Overrides = None,
     device: Device = "auto",
@@ -50,8 +60,9 @@ def train(
 ) -> None:
     """Train a translator from two text files or by a recipe.
 
-    Stopped or killed, it goes on where it was when the same command is run again.
-    The finished model is in RUN/model. Several corpora with weights: use a recipe.
+    Two text files are enough: languages are read off their endings, and a preset is chosen by their size. The finished
+    model is in RUN/model. Stopped or killed, training goes on where it was when the same command is run again. For
+    several corpora with weights, write a recipe; 'regard config' explains what can be in it.
     """
     from regard.cli.corpora import CorpusOptions, gather_settings
     from regard.progress import open_display

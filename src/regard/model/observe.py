@@ -3,7 +3,7 @@
 Shapes: B batch, S source length, T target length, H heads.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -34,12 +34,12 @@ def observe_attention(model: Transformer, src: Tensor, tgt: Tensor) -> Attention
 
 
 @torch.inference_mode()
-def observe_cross_attention(model: Transformer, src: Tensor, tgt: Tensor, layer: int) -> Tensor:
-    """Return how the target's positions look at the source in one decoder layer, (B, T, S), averaged over heads."""
-    attention = model.decoder.layers[layer].cross_attention
-    with _recorded([attention]) as weights:
+def observe_cross_attention(model: Transformer, src: Tensor, tgt: Tensor, layers: Sequence[int]) -> Tensor:
+    """Return how the target looks at the source, (B, T, S), averaged over all heads of some decoder layers."""
+    attentions: list[nn.Module] = [model.decoder.layers[layer].cross_attention for layer in layers]
+    with _recorded(attentions) as weights:
         model.forward(src, tgt)
-    return weights[attention].mean(dim=1)
+    return torch.stack([weights[one].mean(dim=1) for one in attentions]).mean(dim=0)
 
 
 @contextmanager
