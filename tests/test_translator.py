@@ -165,6 +165,29 @@ def test_a_long_text_is_split_and_put_together_again(
     assert not any("\n" in piece for piece in pieces)
 
 
+def test_a_text_longer_than_any_the_model_has_seen_is_split_at_sentence_ends(translator: Translator) -> None:
+    echo = Echo(translator.model, translator.vocabulary, translator.settings, choose_machine("cpu"), longest=9)
+    echo.searched = []
+    assert echo.translate("a bb. C dd. E ff.").text == "a bb. C dd. E ff."
+    assert sorted(echo.searched[0]) == ["C dd.", "E ff.", "a bb."]
+
+
+def test_a_sentence_a_little_longer_than_any_the_model_has_seen_stays_whole(translator: Translator) -> None:
+    text = "a 1 b 2 c 3"
+    tokens = len(translator.vocabulary.encode(text))
+    for longest, stays_whole in ((tokens - 1, True), (tokens // 2, False)):
+        echo = Echo(translator.model, translator.vocabulary, translator.settings, choose_machine("cpu"), longest)
+        echo.searched = []
+        assert echo.translate(text).text == text
+        assert (echo.searched[0] == [text]) is stays_whole
+
+
+def test_a_piece_of_white_space_does_not_reach_the_model(echo: Echo) -> None:
+    text = f"a 1.{' ' * 5000}b 2"
+    assert echo.translate(text).text == text
+    assert all(piece.strip() for batch in echo.searched for piece in batch)
+
+
 def test_lines_of_a_text_are_translated_one_by_one_and_keep_their_breaks(translator: Translator) -> None:
     first, second = translator.translate(["a 1", "b 2"])
     found = translator.translate("a 1\n\nb 2", alignments=True)

@@ -1,8 +1,10 @@
 """Files and folders that a reader sees old or new, never half written."""
 
+import ctypes
 import json
 import os
 import shutil
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import sha256
@@ -16,28 +18,41 @@ from regard.errors import FileFormatError
 def new_folder(path: Path) -> Iterator[Path]:
     """Give a temporary folder to write to; when the block ends well, sync it and give it its name.
 
-    What was there under that name is replaced. If the block fails, the temporary folder is removed.
+    What was there under that name is replaced. If anything fails, it stays, and the temporary folder is removed.
     """
-    temporary = path.with_name(f".{path.name}.writing")
-    shutil.rmtree(temporary, ignore_errors=True)
-    temporary.mkdir(parents=True)
+    temporary, old = path.with_name(f".{path.name}.writing"), path.with_name(f".{path.name}.old")
+    _make_parents(path.parent)
+    if old.exists() and not path.exists():  # killed between the two renames of `_replace`
+        old.rename(path)
+    for leftover in (temporary, old):
+        shutil.rmtree(leftover, ignore_errors=True)
+    temporary.mkdir()
     try:
         yield temporary
         for file in sorted(temporary.rglob("*")):
             sync(file)
         sync(temporary)
-        if path.exists():
-            old = path.with_name(f".{path.name}.old")
-            shutil.rmtree(old, ignore_errors=True)
-            path.rename(old)
-            temporary.rename(path)
-            shutil.rmtree(old)
-        else:
-            temporary.rename(path)
-        sync(path.parent)
+        _replace(path, temporary, old)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
+    sync(path.parent)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Remove what a process that was killed left below `folder`: folders half written or half removed."""
+    for ending in ("writing", "removing"):
+        for path in folder.glob(f".*.{ending}"):
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def remove_folder(path: Path) -> None:
+    """Remove a folder, under another name first, so that no reader takes what is left of it for the whole."""
+    doomed = path.with_name(f".{path.name}.removing")
+    shutil.rmtree(doomed, ignore_errors=True)
+    path.rename(doomed)
+    shutil.rmtree(doomed)
 
 
 def write_file(path: Path, text: str) -> None:
@@ -75,13 +90,56 @@ def write_json(path: Path, values: Mapping[str, Any]) -> None:
 def read_json(path: Path, largest: int = 1 << 26) -> dict[str, Any]:
     """Read a JSON object of at most `largest` bytes; raises `FileFormatError` for anything else."""
     try:
-        if path.stat().st_size > largest:
-            raise FileFormatError(path, f"larger than {largest:,} bytes, which no file of this kind is")
-        values = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise FileFormatError(path, f"can't be read: {error.strerror}") from None
-    except (UnicodeDecodeError, ValueError, RecursionError) as error:
+        values = json.loads(read_text(path, largest))
+    except (ValueError, RecursionError) as error:
         raise FileFormatError(path, f"not valid JSON: {error}") from None
     if not isinstance(values, dict):
         raise FileFormatError(path, "not a JSON object")
     return values
+
+
+def read_text(path: Path, largest: int = 1 << 26) -> str:
+    """Read a text file of at most `largest` bytes; raises `FileFormatError` for anything else."""
+    try:
+        if path.stat().st_size > largest:
+            raise FileFormatError(path, f"larger than {largest:,} bytes, which no file of this kind is")
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise FileFormatError(path, f"can't be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise FileFormatError(path, f"not UTF-8 text: {error}") from None
+
+
+def _make_parents(folder: Path) -> None:
+    """Make a folder and those above it, so that their names are on the disk."""
+    if not folder.is_dir():
+        _make_parents(folder.parent)
+        folder.mkdir(exist_ok=True)
+        sync(folder.parent)
+
+
+def _replace(path: Path, new: Path, old: Path) -> None:
+    """Give `new` the name `path`; what had that name becomes `old`."""
+    if not path.exists():
+        new.rename(path)
+    elif _exchange(new, path):
+        new.rename(old)
+    else:
+        path.rename(old)
+        try:
+            new.rename(path)
+        except BaseException:
+            old.rename(path)
+            raise
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Let two paths change places at once; False where the system can't."""
+    if sys.platform != "linux":
+        return False
+    here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+    try:
+        rename = ctypes.CDLL(None).renameat2
+    except AttributeError:  # a C library without it
+        return False
+    return bool(rename(here, os.fsencode(one), here, os.fsencode(other), exchange) == 0)

@@ -1,19 +1,18 @@
 """What this machine can do and what regard uses of it: device, threads, precision, memory; each with its reason."""
 
 import ctypes
-import os
 import platform
 import subprocess
 import sys
 import time
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Literal
 
 import torch
 
 from regard.errors import UserError
+from regard.system import cores
 
 Precision = Literal["float32", "bfloat16"]
 
@@ -57,6 +56,8 @@ class Machine:
 
 def choose_machine(device: str = "auto", precision: str = "auto", threads: int | None = None) -> Machine:
     """Decide what to use, apply the number of threads, and keep freed memory in the process."""
+    if threads is not None and threads < 1:
+        raise UserError(f"threads = {threads}: must be at least 1")
     where, device_choice = choose_device(device)
     kind, precision_choice = choose_precision(precision, where)
     if threads is not None:
@@ -80,9 +81,9 @@ def choose_device(name: str) -> tuple[torch.device, Choice]:
         return torch.device("cpu"), Choice("cpu", "no GPU found")
     try:
         device = torch.device(name)
-        torch.empty(1, device=device)
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
-        reason = str(error).splitlines()[0]
+        torch.ones(1, device=device).item()
+    except (RuntimeError, AssertionError) as error:
+        reason = (str(error) or type(error).__name__).splitlines()[0]
         raise UserError(f"device {name!r} can't be used: {reason}") from None
     return device, Choice(name, "as asked")
 
@@ -126,30 +127,6 @@ def keep_freed_memory() -> bool:
     mallopt = ctypes.CDLL(None).mallopt
     trim_threshold, mmap_max, largest = -1, -4, 2**31 - 1
     return bool(mallopt(mmap_max, 0) and mallopt(trim_threshold, largest))
-
-
-def cores() -> int:
-    """Return the number of cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-def memory_used() -> int:
-    """Return the resident memory of this process in bytes; 0 where the system does not tell."""
-    try:
-        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
-    except (OSError, ValueError, IndexError):
-        return 0
-    return pages * os.sysconf("SC_PAGE_SIZE")
-
-
-def memory_total() -> int:
-    """Return the machine's memory in bytes; 0 where the system does not tell."""
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (OSError, ValueError, AttributeError):
-        return 0
 
 
 def matrix_speed(threads: int, size: int = 1024, repeats: int = 8) -> float:

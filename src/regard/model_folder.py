@@ -14,7 +14,7 @@ from torch import Tensor, device, nn
 
 import regard
 from regard.errors import FileFormatError, SettingsError, did_you_mean
-from regard.files import new_folder, read_json, write_json
+from regard.files import new_folder, read_json, read_text, write_json
 from regard.model.build import build_model
 from regard.model.transformer import Transformer
 from regard.settings import Settings, resolve
@@ -28,6 +28,7 @@ SETTINGS, VOCABULARY, WEIGHTS, FACTS, CARD = (
     "model.json",
     "README.md",
 )
+_HINTS = 20  # a guess what was meant takes long, and a stranger's file may have any number of names
 
 
 @dataclass(frozen=True)
@@ -96,11 +97,10 @@ def find_model(path: Path) -> tuple[Path, Path]:
 def read_settings(path: Path) -> Settings:
     """Read the settings that a run or a model was written with."""
     try:
-        return resolve(tomllib.loads(path.read_text(encoding="utf-8")), origin=str(path), folder=path.parent)
-    except OSError as error:
-        raise FileFormatError(path, f"can't be read: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        values = tomllib.loads(read_text(path, largest=1 << 20))
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise SettingsError(str(path), [f"not valid TOML: {error}"]) from None
+    return resolve(values, origin=str(path), folder=path.parent)
 
 
 def read_weights(path: Path, settings: Settings, vocabulary_size: int) -> Transformer:
@@ -121,7 +121,9 @@ def check_weights(path: Path, expected: dict[str, tuple[int, ...]]) -> None:
     except (OSError, SafetensorError) as error:
         raise FileFormatError(path, f"not a readable safetensors file: {error}") from None
     problems = [f"misses {name}" for name in expected.keys() - found.keys()]
-    problems += [f"unknown {name}.{did_you_mean(name, list(expected))}" for name in found.keys() - expected.keys()]
+    unknown = sorted(found.keys() - expected.keys())
+    problems += [f"unknown {name}.{did_you_mean(name, list(expected))}" for name in unknown[:_HINTS]]
+    problems += [f"unknown {name}" for name in unknown[_HINTS:]]
     problems += [
         f"{name} has shape {found[name]}, the settings say {shape}"
         for name, shape in expected.items()

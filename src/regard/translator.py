@@ -27,7 +27,7 @@ from regard.seeds import mix
 from regard.settings import Settings
 from regard.text.segment import Segment, split_to_fit
 from regard.text.vocabulary import Vocabulary
-from regard.tokens import PAD, START
+from regard.tokens import END, PAD, START
 from regard.translation import Candidate, Points, SearchChanges, SearchOptions, Translation, assemble
 
 WINDOW = 2048  # texts read ahead
@@ -48,8 +48,17 @@ class _Unit:
 class Translator:
     """A model with its vocabulary, ready to translate."""
 
-    def __init__(self, model: Transformer, vocabulary: Vocabulary, settings: Settings, machine: Machine) -> None:
+    def __init__(
+        self,
+        model: Transformer,
+        vocabulary: Vocabulary,
+        settings: Settings,
+        machine: Machine,
+        longest: int | None = None,
+    ) -> None:
+        """Make a translator; `longest` is the longest source sentence the model has seen, in subwords."""
         self.model = model.to(machine.device).eval()
+        self.longest = min(longest or settings.data.max_length, settings.data.max_length)
         self.vocabulary = vocabulary
         self.settings = settings
         self.machine = machine
@@ -85,35 +94,42 @@ class Translator:
 
     def _translate_window(self, texts: Sequence[str], first: int, options: SearchOptions) -> Iterator[Translation]:
         """Translate texts, of which the first is number `first` of all."""
-        segments = [self._split(text) for text in texts]
-        encoded = iter(self.vocabulary.encode_batch([segment.text for parts in segments for segment in parts]))
+        pieces = self._split(texts)
         units = [
-            _Unit(next(encoded), seed=mix(options.seed, first + number, place))
-            for number, parts in enumerate(segments)
-            for place in range(len(parts))
+            _Unit(tokens, seed=mix(options.seed, first + number, place))
+            for number, parts in enumerate(pieces)
+            for place, (_, tokens) in enumerate(parts)
         ]
         found = iter(self._translate_units(units, options))
-        for text, parts in zip(texts, segments, strict=True):
-            yield assemble(text, parts, list(islice(found, len(parts))), options)
+        for text, parts in zip(texts, pieces, strict=True):
+            segments = [segment for segment, _ in parts]
+            yield assemble(text, segments, list(islice(found, len(parts))), options)
 
-    def _split(self, text: str) -> list[Segment]:
-        """Return the pieces of a text that are translated on their own: mostly just one, none if it is blank."""
-        text = text.strip()
-        limit = self.settings.data.max_length
+    def _split(self, texts: Sequence[str]) -> list[list[tuple[Segment, list[int]]]]:
+        """Return for each text its pieces that are translated on their own: mostly just one, none if it is blank."""
+        stripped = [text.strip() for text in texts]
+        encoded = self.vocabulary.encode_batch(stripped)
+        return [self._pieces(text, tokens) for text, tokens in zip(stripped, encoded, strict=True)]
+
+    def _pieces(self, text: str, tokens: list[int]) -> list[tuple[Segment, list[int]]]:
         if not text:
             return []
-        # No subword is shorter than a byte; so a short text fits, and need not be encoded to find out. A line break is
-        # never left to the model: it was trained on lines.
-        if len(text.encode("utf-8", "replace")) + 2 <= limit and "\n" not in text:
-            return [Segment(text, "")]
-        return split_to_fit(text, lambda piece: len(self.vocabulary.encode(piece)), limit)
+        # A line break is never left to the model: it was trained on lines.
+        if len(tokens) <= self.longest and "\n" not in text:
+            return [(Segment(text, ""), tokens)]
+        most = min(self.longest * 3 // 2, self.settings.data.max_length)
+        segments = split_to_fit(text, lambda piece: len(self.vocabulary.encode(piece)), self.longest, most)
+        return list(zip(segments, self.vocabulary.encode_batch([one.text for one in segments]), strict=True))
 
     def _translate_units(self, units: Sequence[_Unit], options: SearchOptions) -> list[Found]:
-        lengths = [len(unit.tokens) for unit in units]
-        found: dict[int, Found] = {}
+        found: list[Found] = [[Candidate("", 0.0)] for _ in units]
+        todo = [i for i, unit in enumerate(units) if unit.tokens != [END]]  # a piece without text needs no model
+        lengths = [len(units[i].tokens) for i in todo]
         for batch in _batches(lengths, options.batch_tokens // options.hypotheses):
-            found |= zip(batch, self._translate_batch([units[i] for i in batch], options), strict=True)
-        return [found[i] for i in range(len(units))]
+            rows = [todo[place] for place in batch]
+            for row, result in zip(rows, self._translate_batch([units[i] for i in rows], options), strict=True):
+                found[row] = result
+        return found
 
     def _translate_batch(self, units: Sequence[_Unit], options: SearchOptions) -> list[Found]:
         """Translate a batch; one that fails, for want of memory or otherwise, is tried again in halves."""
@@ -230,7 +246,9 @@ class Translator:
 def load(path: str | Path, *, device: str = "auto", precision: str = "auto", threads: int | None = None) -> Translator:
     """Load a translator from a model's folder or a run's."""
     loaded = read_model(Path(path))
-    return Translator(loaded.model, loaded.vocabulary, loaded.settings, choose_machine(device, precision, threads))
+    machine = choose_machine(device, precision, threads)
+    longest = loaded.facts.get("longest_source")
+    return Translator(loaded.model, loaded.vocabulary, loaded.settings, machine, int(longest) if longest else None)
 
 
 def _windows(lines: Iterable[str], most: int) -> Iterator[list[str]]:

@@ -18,7 +18,6 @@ regard demo
 regard demo --out RUN --set training.steps=500
 regard demo --write-corpus corpus
 """
-_TRAINING_PAIRS = 72_000
 _DEFAULT_RUN = Path("demo-run")
 _LOOK_AT = "If Maria and her sister lose the key, they will travel to Spain next month."
 
@@ -49,7 +48,7 @@ def demo(
     from regard.text.grammar import make_splits
 
     display = open_display(progress.value)
-    splits = make_splits(train=_TRAINING_PAIRS)
+    splits = make_splits()
     if write_corpus is not None:
         _write_corpus(splits, write_corpus)
         display.say(f"wrote train, valid, test and heldout, each .en and .de, to {write_corpus}")

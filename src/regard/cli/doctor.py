@@ -14,7 +14,8 @@ def doctor() -> None:
 
     from regard import __version__
     from regard.cli.table import print_table
-    from regard.machine import bfloat16_works, choose_machine, cores, matrix_speed, memory_total
+    from regard.machine import bfloat16_works, choose_machine, matrix_speed
+    from regard.system import cores, memory_total
 
     machine = choose_machine()
     cpu = "works" if bfloat16_works() else "not safe here: a probe of it failed, so float32 is used"

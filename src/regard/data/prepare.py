@@ -10,7 +10,6 @@ from an even sample, and to encode it. So memory does not grow with the corpus. 
     data/inputs.json   what all this was made from; written last, so what has it is whole
 """
 
-import os
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -30,6 +29,7 @@ from regard.errors import CorpusError, FileFormatError, UserError
 from regard.files import read_json, sync, write_json
 from regard.progress import Display, Job
 from regard.settings import Corpus, DataSettings, Settings
+from regard.system import cores
 from regard.text.corpus import Pair, read_pairs
 from regard.text.vocabulary import Vocabulary
 
@@ -243,7 +243,7 @@ def _write_store(part: _Part, vocabulary: Vocabulary, job: Job) -> PartReport:
 
 def _encode_chunk(chunk: Sequence[Pair], vocabulary: Vocabulary) -> tuple[list[list[int]], list[list[int]]]:
     texts = [pair.source for pair in chunk] + [pair.target for pair in chunk]
-    encoded = vocabulary.encode_batch(texts, threads=_cores())
+    encoded = vocabulary.encode_batch(texts, threads=cores())
     return encoded[: len(chunk)], encoded[len(chunk) :]
 
 
@@ -272,8 +272,3 @@ def _byte_share(store: Store, vocabulary: Vocabulary) -> float:
     step = 1 << 20
     found = sum(np.count_nonzero(is_byte[store.tokens[at : at + step]]) for at in range(0, len(store.tokens), step))
     return found / len(store.tokens)
-
-
-def _cores() -> int:
-    """Cores that this process may use, which in a container can be fewer than the machine has."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -97,14 +97,18 @@ def _cut(text: str, breaks: Iterator[tuple[int, int]]) -> list[Segment]:
 # ---- pieces of a given size ------------------------------------------------------------------------------------------
 
 
-def split_to_fit(text: str, measure: Callable[[str], int], limit: int) -> list[Segment]:
+def split_to_fit(
+    text: str, measure: Callable[[str], int], limit: int, sentence_limit: int | None = None
+) -> list[Segment]:
     """Cut a text into pieces that measure at most `limit`, and no more than that needs.
 
-    A line that fits stays whole; else its sentences are the pieces. A sentence that does not fit is cut into parts of
+    A line that fits stays whole; else its sentences are the pieces, and may measure up to `sentence_limit` if that is
+    given, for half a sentence is translated worse than a long one. A sentence that does not fit is cut into parts of
     like size, if possible after a comma or the like, else at white space, and as a last resort between characters. A
     single character is never cut, whatever it measures.
     """
-    return [piece for line in _cut(text, _line_breaks(text)) for piece in _fit_line(line, measure, limit)]
+    most = limit if sentence_limit is None else max(limit, sentence_limit)
+    return [piece for line in _cut(text, _line_breaks(text)) for piece in _fit_line(line, measure, limit, most)]
 
 
 def _line_breaks(text: str) -> Iterator[tuple[int, int]]:
@@ -114,12 +118,12 @@ def _line_breaks(text: str) -> Iterator[tuple[int, int]]:
             yield match.span()
 
 
-def _fit_line(line: Segment, measure: Callable[[str], int], limit: int) -> Iterator[Segment]:
+def _fit_line(line: Segment, measure: Callable[[str], int], limit: int, sentence_limit: int) -> Iterator[Segment]:
     if measure(line.text) <= limit:
         yield line
         return
     for sentence in _with_space(split_sentences(line.text), line.space):
-        yield from _fit(sentence, measure, limit)
+        yield from _fit(sentence, measure, sentence_limit)
 
 
 def _fit(piece: Segment, measure: Callable[[str], int], limit: int) -> Iterator[Segment]:

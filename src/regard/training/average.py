@@ -1,6 +1,7 @@
 """The average of checkpoints (§6.1)."""
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,9 +21,12 @@ def choose_checkpoints(
     count: int,
     choose_by: Literal["bleu", "loss"],
 ) -> list[Checkpoint]:
-    """Return the checkpoints to average: the last `count` regular ones, or those that validated best."""
+    """Return the checkpoints to average: the last `count` regular ones, or those that validated best.
+
+    Where nothing was validated there is no best, so the last ones serve.
+    """
     regular = sorted((one for one in checkpoints if one.regular), key=lambda one: one.step)
-    if rule == "last":
+    if rule == "last" or not validations:
         return regular[-count:]
     validated = {one.step: one for one in validations}
     ranked: list[Checkpoint] = []
@@ -38,12 +42,13 @@ def choose_checkpoints(
 
 def average_weights(folders: Sequence[Path]) -> dict[str, Tensor]:
     """Return the mean of the weights of checkpoints, summed in float64, one weight in memory at a time."""
-    files: list[Any] = [safe_open(folder / WEIGHTS, framework="pt") for folder in folders]
     average: dict[str, Tensor] = {}
-    for name in files[0].keys():  # noqa: SIM118 (not a dict)
-        first = files[0].get_tensor(name)
-        total = first.to(torch.float64)
-        for file in files[1:]:
-            total += file.get_tensor(name)
-        average[name] = (total / len(files)).to(first.dtype)
+    with ExitStack() as stack:
+        files: list[Any] = [stack.enter_context(safe_open(folder / WEIGHTS, framework="pt")) for folder in folders]
+        for name in files[0].keys():  # noqa: SIM118 (not a dict)
+            first = files[0].get_tensor(name)
+            total = first.to(torch.float64)
+            for file in files[1:]:
+                total += file.get_tensor(name)
+            average[name] = (total / len(files)).to(first.dtype)
     return average

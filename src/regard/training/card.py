@@ -4,12 +4,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import regard
+from regard.data.report import Report
 from regard.evaluate import Score
 from regard.progress import duration
 from regard.settings import Settings
 
 
-def write_card(settings: Settings, facts: Mapping[str, Any], scores: Sequence[Score]) -> str:
+def write_card(settings: Settings, facts: Mapping[str, Any], report: Report, scores: Sequence[Score]) -> str:
     """Return the card of a model just trained."""
     data, model, training, search = settings.data, settings.model, settings.training, settings.search
     languages = f"{data.source_language or 'source'} → {data.target_language or 'target'}"
@@ -43,7 +44,9 @@ def write_card(settings: Settings, facts: Mapping[str, Any], scores: Sequence[Sc
         "",
         *corpora,
         "",
-        *(f"- {line}" for line in _data_lines(facts["data"])),
+        "```",
+        *report.lines(),
+        "```",
         "",
         "## Model",
         "",
@@ -51,8 +54,8 @@ def write_card(settings: Settings, facts: Mapping[str, Any], scores: Sequence[Sc
         f"d_model {model.d_model}, d_ff {model.d_ff}, {model.heads} heads, dropout {model.dropout:g}. All settings "
         "are in `settings.toml`.",
         "",
-        "A text longer than "
-        f"{data.max_length} subwords is split at sentence ends before it is translated. What the training text does "
+        f"A text longer than {facts['longest_source']} subwords, the longest that the model has seen, is split "
+        "at sentence ends before it is translated. What the training text does "
         "not contain, the model has not learned; look at its output before you rely on it.",
         "",
     ]
@@ -75,8 +78,3 @@ def _score_lines(scores: Sequence[Score], beam: int, alpha: float) -> list[str]:
         "|---|---|---|---|",
         *rows,
     ]
-
-
-def _data_lines(data: Mapping[str, Any]) -> list[str]:
-    """One line for each number of the data report."""
-    return [f"{name.replace('_', ' ')}: {value:,}" for name, value in data.items() if isinstance(value, int)]

@@ -1,27 +1,30 @@
 """Checkpoints: everything a training needs to go on as if it had never stopped.
 
 A checkpoint is a folder with weights, optimizer state and progress. It is written under a temporary name, synced and
-renamed, and carries checksums, so that a folder with its final name is whole or is found out.
+renamed, and carries checksums of all its files, so that a folder with its final name is whole or is found out.
 """
 
-import shutil
+import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from regard.data.batches import Position
-from regard.errors import FileFormatError
-from regard.files import checksum, new_folder, read_json, write_json
+from regard.errors import FileFormatError, TrainingError
+from regard.files import checksum, new_folder, read_json, remove_folder, write_json
 from regard.model_folder import WEIGHTS, check_weights, load_weights, named_weights
 from regard.training.validation import Validation
 
 FORMAT = 1
-OPTIMIZER, PROGRESS = "optimizer.safetensors", "progress.json"
+OPTIMIZER, PROGRESS, CHECKSUMS = "optimizer.safetensors", "progress.json", "checksums.json"
+_CONTENTS = (WEIGHTS, OPTIMIZER, PROGRESS)
+_NAME = re.compile(r"step-(\d{8,})")
 _ADAM = ("exp_avg", "exp_avg_sq", "step")
 
 
@@ -50,14 +53,20 @@ class Checkpoint:
 def write_checkpoint(
     folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer, state: TrainingState, regular: bool
 ) -> Checkpoint:
-    """Write the checkpoint of a step below `folder`."""
+    """Write the checkpoint of a step below `folder`; raises `TrainingError` if the disk does not take it."""
     path = folder / f"step-{state.step:08}"
-    with new_folder(path) as temporary:
-        save_file({name: weight.cpu() for name, weight in named_weights(model).items()}, temporary / WEIGHTS)
-        save_file(_optimizer_tensors(model, optimizer), temporary / OPTIMIZER)
-        sums = {name: checksum(temporary / name) for name in (WEIGHTS, OPTIMIZER)}
-        progress = {**asdict(state), "position": state.position.to_dict()}
-        write_json(temporary / PROGRESS, {"format": FORMAT, "regular": regular, "sha256": sums, **progress})
+    try:
+        with new_folder(path) as temporary:
+            save_file({name: weight.cpu() for name, weight in named_weights(model).items()}, temporary / WEIGHTS)
+            save_file(_optimizer_tensors(model, optimizer), temporary / OPTIMIZER)
+            progress = {**asdict(state), "position": state.position.to_dict()}
+            write_json(temporary / PROGRESS, {"format": FORMAT, "regular": regular, **progress})
+            write_json(temporary / CHECKSUMS, {name: checksum(temporary / name) for name in _CONTENTS})
+    except (OSError, SafetensorError) as error:
+        raise TrainingError(
+            f"{path}: can't be written: {error}. Earlier checkpoints are as they were; run the same command again when "
+            "there is room"
+        ) from error
     return Checkpoint(path, state.step, regular)
 
 
@@ -83,33 +92,44 @@ def read_checkpoint(path: Path, model: nn.Module, optimizer: torch.optim.Optimiz
     )
 
 
+def checkpoint_folders(folder: Path) -> list[Path]:
+    """Return the folders with a checkpoint's name, whole or not, from the newest to the oldest."""
+    found = [(int(match[1]), path) for path in folder.glob("step-*") if (match := _NAME.fullmatch(path.name))]
+    return [path for _, path in sorted(found, reverse=True)]
+
+
 def list_checkpoints(folder: Path) -> Iterator[Checkpoint]:
-    """Yield a run's checkpoints from the newest to the oldest, those left out that are damaged."""
-    for path in sorted(folder.glob("step-*"), reverse=True):
+    """Yield a run's checkpoints from the newest to the oldest, those left out that are damaged; reads every byte."""
+    for path in checkpoint_folders(folder):
         if find_damage(path) is None:
-            yield Checkpoint(path, int(path.name.removeprefix("step-")), bool(read_json(path / PROGRESS)["regular"]))
+            yield describe_checkpoint(path)
+
+
+def describe_checkpoint(path: Path) -> Checkpoint:
+    """Return what is known of a checkpoint that is whole."""
+    facts = read_json(path / PROGRESS)
+    return Checkpoint(path, int(facts["step"]), bool(facts["regular"]))
 
 
 def find_damage(path: Path) -> str | None:
     """Say what is wrong with a checkpoint: a file that is missing, cut off or changed; None if it is whole."""
     try:
-        facts = read_json(path / PROGRESS)
-        if facts.get("format") != FORMAT:
-            return f"{path}: checkpoint of unknown format {facts.get('format')!r}"
-        for name, expected in facts["sha256"].items():
-            if checksum(path / name) != expected:
+        sums = read_json(path / CHECKSUMS)
+        for name in _CONTENTS:
+            if checksum(path / name) != sums.get(name):
                 return f"{path / name}: its contents have changed since it was written"
-    except (FileFormatError, OSError, KeyError, AttributeError) as error:
-        return str(error) if isinstance(error, FileFormatError) else f"{path}: incomplete ({error})"
-    return None
+        version = read_json(path / PROGRESS).get("format")
+    except FileFormatError as error:
+        return str(error)
+    except OSError as error:
+        return f"{error.filename or path}: can't be read: {error.strerror}"
+    return None if version == FORMAT else f"{path}: checkpoint of unknown format {version!r}"
 
 
 def remove_checkpoints(checkpoints: list[Checkpoint]) -> None:
-    """Remove checkpoints from the disk, each under a name first that no reader takes for a checkpoint's."""
+    """Remove checkpoints from the disk."""
     for checkpoint in checkpoints:
-        doomed = checkpoint.path.with_name(f".{checkpoint.path.name}.removing")
-        checkpoint.path.rename(doomed)
-        shutil.rmtree(doomed)
+        remove_folder(checkpoint.path)
 
 
 def _optimizer_tensors(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:

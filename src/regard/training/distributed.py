@@ -5,28 +5,29 @@ not depend on how many there are (but for the order of sums). Only the first pro
 """
 
 import os
-import tempfile
-from collections.abc import Callable, Iterator, Sequence
+import sys
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
-from multiprocessing.context import SpawnProcess
-from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import torch.distributed as dist
-from torch import Tensor, multiprocessing
+from torch import Tensor
+from torch.distributed import HashStore, Store  # type: ignore[attr-defined]
 
 from regard.errors import TrainingError
 
 Item = TypeVar("Item")
 
+MEETING = timedelta(minutes=2)  # the longest way from being there to being connected
 _TIMEOUT = timedelta(minutes=30)  # the longest one process may be busy alone: validating, writing, preparing
+_INTERFACE = "GLOO_SOCKET_IFNAME"
 
 
 @dataclass(frozen=True)
 class World:
-    """This process among those that train together."""
+    """A process among those that train together."""
 
     rank: int = 0
     size: int = 1
@@ -63,47 +64,51 @@ class World:
         return box[0]
 
 
+class LostOthersError(TrainingError):
+    """Another process has ended, or has been silent for too long, while this one waited for it."""
+
+
 @contextmanager
-def joined(rank: int, size: int, rendezvous: str, backend: str = "gloo") -> Iterator[World]:
-    """Join the other processes while the block runs; says which process failed whom if one is lost."""
-    if size == 1:
-        yield World()
-        return
-    os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
-    dist.init_process_group(backend, init_method=rendezvous, rank=rank, world_size=size, timeout=_TIMEOUT)
+def joined(rank: int, size: int, store: Store) -> Iterator[World]:
+    """Join the other processes of this machine while the block runs; they find each other by the store.
+
+    Raises `LostOthersError` if one of the others is lost.
+    """
+    hook = sys.excepthook
     try:
+        with _loopback():
+            _meet(rank, size, store)
         yield World(rank, size)
     except RuntimeError as error:
-        if "gloo" not in str(error) and "Connection" not in str(error):
+        if "gloo" not in str(error) and not isinstance(error, dist.DistError):
             raise
-        raise TrainingError(f"process {rank} of {size} lost the others: {str(error).splitlines()[0]}") from error
+        reason = str(error).splitlines()[0]
+        raise LostOthersError(f"process {rank + 1} of {size} lost the others: {reason}") from error
     finally:
-        dist.destroy_process_group()
+        if dist.is_initialized():
+            dist.destroy_process_group()
+        sys.excepthook = hook  # torch has put one of its own there
+
+
+def _meet(rank: int, size: int, store: Store) -> None:
+    try:
+        dist.init_process_group("gloo", store=store, rank=rank, world_size=size, timeout=MEETING)
+    except RuntimeError:
+        # Torch numbers the groups of a process, and those of the same number meet. One that failed is counted; only the
+        # end of one that did not makes the count start anew. Without that, this process would never meet others again.
+        dist.init_process_group("gloo", store=HashStore(), rank=0, world_size=1)
+        raise
+    dist.distributed_c10d._set_pg_timeout(_TIMEOUT)
 
 
 @contextmanager
-def helped(processes: int, work: Callable[..., None], arguments: tuple[Any, ...]) -> Iterator[World]:
-    """Be the first of `processes` processes while the block runs; the others run `work(rank, size, rendezvous, …)`.
-
-    They are started here, on this machine, and end with this process however it ends.
-    """
-    if processes == 1:
-        yield World()
+def _loopback() -> Iterator[None]:
+    """Let gloo talk over the machine's own network, which needs no name that resolves; unless somebody has chosen."""
+    if _INTERFACE in os.environ:
+        yield
         return
-    with tempfile.TemporaryDirectory(prefix="regard-") as folder:
-        rendezvous = f"file://{Path(folder) / 'rendezvous'}"
-        context = multiprocessing.get_context("spawn")
-        others: list[SpawnProcess] = [
-            context.Process(target=work, args=(rank, processes, rendezvous, *arguments), daemon=True)
-            for rank in range(1, processes)
-        ]
-        for other in others:
-            other.start()
-        try:
-            with joined(0, processes, rendezvous) as world:
-                yield world
-        finally:
-            for other in others:
-                other.join(timeout=5)
-                if other.is_alive():
-                    other.terminate()
+    os.environ[_INTERFACE] = "lo0" if sys.platform == "darwin" else "lo"
+    try:
+        yield
+    finally:
+        del os.environ[_INTERFACE]

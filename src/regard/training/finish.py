@@ -6,15 +6,12 @@ from typing import Any
 from regard.data.prepare import Prepared
 from regard.errors import TrainingError
 from regard.evaluate import Score, score_all
-from regard.files import read_json
 from regard.machine import Machine
 from regard.model.build import build_model
-from regard.model.transformer import Transformer, count_weights
-from regard.model_folder import FACTS, load_weights, write_model
+from regard.model.transformer import count_weights
+from regard.model_folder import load_weights, write_model
 from regard.progress import Display, duration
 from regard.settings import Settings
-from regard.text.corpus import Pair
-from regard.text.vocabulary import Vocabulary
 from regard.training.average import average_weights, choose_checkpoints
 from regard.training.card import write_card
 from regard.training.checkpoint import TrainingState, list_checkpoints
@@ -33,9 +30,6 @@ def finish(
 ) -> Path:
     """Average the chosen checkpoints, score the result on the validation set, and write the model's folder."""
     training, vocabulary = settings.training, prepared.vocabulary
-    if (run.model / FACTS).exists() and read_json(run.model / FACTS).get("step") == state.step:
-        display.say(f"this training is finished: {run.model}")
-        return run.model
     chosen = choose_checkpoints(
         list(list_checkpoints(run.checkpoints)),
         state.validations,
@@ -50,7 +44,8 @@ def finish(
     load_weights(model, weights)
     display.say(f"averaged the {training.average} {len(chosen)} checkpoints")
 
-    scores = _score(model, vocabulary, settings, machine, display)
+    longest = prepared.train.longest_source
+    scores = _score(Translator(model, vocabulary, settings, machine, longest), display)
     facts: dict[str, Any] = {
         "weights": count_weights(model),
         "step": state.step,
@@ -58,23 +53,22 @@ def finish(
         "seconds": round(state.seconds, 1),
         "skipped_steps": state.skipped,
         "averaged_steps": [checkpoint.step for checkpoint in chosen],
+        "longest_source": longest,
         "data": prepared.report.to_dict(),
         "validation": [{"name": one.name, "value": one.value, "signature": one.signature} for one in scores],
     }
-    card = write_card(settings, facts, scores)
+    card = write_card(settings, facts, prepared.report, scores)
     write_model(run.model, weights, vocabulary, settings, facts, card)
     display.say(f"trained {state.step:,} steps in {duration(state.seconds)}; the model is in {run.model}")
     return run.model
 
 
-def _score(
-    model: Transformer, vocabulary: Vocabulary, settings: Settings, machine: Machine, display: Display
-) -> list[Score]:
+def _score(translator: Translator, display: Display) -> list[Score]:
     """Translate the validation set as a user would, and score it; an empty list if there is none."""
-    pairs: list[Pair] = pick_sentences(settings.data.valid, settings.training.validation_sentences)
+    settings = translator.settings
+    pairs = pick_sentences(settings.data.valid, settings.training.validation_sentences)
     if not pairs:
         return []
-    translator = Translator(model, vocabulary, settings, machine)
     with display.job("translating the validation set", len(pairs), "sentences") as job:
         texts = []
         for found in translator.translate_lines(pair.source for pair in pairs):

@@ -5,8 +5,10 @@ import math
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, TextIO
+from types import TracebackType
+from typing import Any, Self, TextIO
 
 from regard.errors import MissingExtraError
 from regard.files import write_file
@@ -15,7 +17,7 @@ from regard.training.step import StepReport
 
 @dataclass
 class Interval:
-    """Sums since the last line of the log."""
+    """Sums since the last line of the log, over the steps that changed the weights."""
 
     steps: int = 0
     smoothed: float = 0.0
@@ -25,7 +27,9 @@ class Interval:
     started: float = field(default_factory=time.monotonic)
 
     def add(self, report: StepReport) -> None:
-        """Count a step."""
+        """Count a step, unless it was skipped: one that is not a number would hide all the others."""
+        if not report.is_finite:
+            return
         self.steps += 1
         self.smoothed += report.smoothed
         self.plain += report.plain
@@ -33,12 +37,12 @@ class Interval:
         self.norm += report.norm
 
     def facts(self) -> dict[str, float]:
-        """Return means a token and a step, and the speed in real target tokens a second."""
-        tokens = max(self.tokens, 1)
+        """Return means a token and a step (NaN without a step), and the speed in real target tokens a second."""
+        steps, tokens = self.steps or math.nan, self.tokens or math.nan
         return {
             "loss": self.smoothed / tokens,
             "perplexity": math.exp(min(self.plain / tokens, 700)),
-            "gradient_norm": self.norm / max(self.steps, 1),
+            "gradient_norm": self.norm / steps,
             "tokens_per_second": self.tokens / max(time.monotonic() - self.started, 1e-9),
         }
 
@@ -48,22 +52,27 @@ class Log:
 
     def __init__(self, path: Path, from_step: int, board_folder: Path | None = None) -> None:
         # What a killed run logged past the checkpoint that this one goes on from, is logged again.
-        kept = [line for line, facts in read_log(path) if facts.get("step", 0) <= from_step]
+        kept = [line for line, facts in read_log(path) if _step(facts) <= from_step]
         write_file(path, "".join(kept))
-        self._file: TextIO = path.open("a", encoding="utf-8")
         self._board = None if board_folder is None else _open_board(board_folder, from_step)
+        self._file: TextIO = path.open("a", encoding="utf-8")
 
     def write(self, event: str, facts: Mapping[str, Any]) -> None:
-        """Append what happened at a step."""
-        self._file.write(json.dumps({"event": event, **facts}) + "\n")
+        """Append what happened at a step; a number that is none, which JSON does not have, is null."""
+        values = {name: None if _is_no_number(value) else value for name, value in facts.items()}
+        self._file.write(json.dumps({"event": event, **values}, allow_nan=False) + "\n")
         self._file.flush()
         if self._board is not None:
-            for name, value in facts.items():
+            for name, value in values.items():
                 if name != "step" and isinstance(value, int | float):
                     self._board.add_scalar(f"{event}/{name}", value, facts["step"])
 
-    def close(self) -> None:
-        """Close the files."""
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._file.close()
         if self._board is not None:
             self._board.close()
@@ -73,18 +82,32 @@ def read_log(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield a log's complete lines with what they say; a line cut off by a kill is passed over."""
     if not path.exists():
         return
-    for line in path.read_text(encoding="utf-8").splitlines(keepends=True):
+    for line in path.read_text(encoding="utf-8", errors="replace").split("\n")[:-1]:
         try:
             facts = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         if isinstance(facts, dict):
-            yield line, facts
+            yield f"{line}\n", facts
+
+
+def require_tensorboard() -> None:
+    """Raise `MissingExtraError` if TensorBoard's package is not installed."""
+    if find_spec("tensorboard") is None:
+        raise MissingExtraError("tensorboard", "tensorboard", "--tensorboard")
+
+
+def _step(facts: Mapping[str, Any]) -> int:
+    step = facts.get("step", 0)
+    return step if isinstance(step, int) else 0
+
+
+def _is_no_number(value: object) -> bool:
+    return isinstance(value, float) and not math.isfinite(value)
 
 
 def _open_board(folder: Path, from_step: int) -> Any:
-    try:
-        from torch.utils.tensorboard import SummaryWriter
-    except ImportError:
-        raise MissingExtraError("tensorboard", "tensorboard", "--tensorboard") from None
+    require_tensorboard()
+    from torch.utils.tensorboard import SummaryWriter
+
     return SummaryWriter(str(folder), purge_step=from_step + 1)

@@ -12,29 +12,35 @@ import torch
 from regard.data.batches import Step, steps
 from regard.data.prepare import Prepared, open_prepared, prepare
 from regard.errors import TrainingError, UserError
-from regard.machine import Machine, choose_machine, memory_used
+from regard.files import remove_leftovers
+from regard.machine import Machine, choose_machine
 from regard.model.build import build_model
 from regard.model.transformer import count_weights
+from regard.model_folder import FACTS, read_settings
 from regard.progress import Display, QuietDisplay, open_display
 from regard.seeds import mix
 from regard.settings import Settings
+from regard.system import memory_used
 from regard.training.average import choose_checkpoints
 from regard.training.checkpoint import (
+    Checkpoint,
     TrainingState,
+    checkpoint_folders,
+    describe_checkpoint,
     find_damage,
-    list_checkpoints,
     read_checkpoint,
     remove_checkpoints,
     write_checkpoint,
 )
-from regard.training.distributed import World, helped, joined
+from regard.training.distributed import World
 from regard.training.finish import finish
-from regard.training.log import Interval, Log
+from regard.training.helpers import helped
+from regard.training.log import Interval, Log, require_tensorboard
 from regard.training.optimizer import learning_rate
-from regard.training.processes import Workforce, choose_workforce
-from regard.training.run import Run, open_run
+from regard.training.processes import choose_workforce
+from regard.training.run import Run, open_run, with_absolute_paths
 from regard.training.step import Stepper, StepReport
-from regard.training.stop import StopRequest, TrainingStopped, ignore_interrupts, stop_on_signal
+from regard.training.stop import StopRequest, TrainingStopped, stop_on_signal
 from regard.training.validation import pick_sentences, validate, validations_since_best
 
 _SKIPS_IN_A_ROW = 20  # steps without a finite gradient, after which training ends
@@ -57,31 +63,36 @@ def train(
     display = display or open_display()
     if not settings.data.train:
         raise UserError("data.train: no training corpus; give --train SOURCE TARGET, or [[data.train]] in the recipe")
+    if tensorboard:
+        require_tensorboard()
+    settings = with_absolute_paths(settings)
     with open_run(Path(out), settings) as run:
         prepared = prepare(settings, run.folder, display)
+        if (run.model / FACTS).exists():
+            display.say(f"this training is finished: {run.model}")
+            return run.model
         machine = choose_machine(device, settings.training.precision, threads)
         workforce = choose_workforce(run, settings, prepared, machine, processes, threads)
         machine = choose_machine(device, settings.training.precision, workforce.threads)
         display.say(f"{machine.describe()} · {workforce.describe()}")
-        with helped(workforce.processes, _help, (settings, run, device, workforce)) as world:
+        with helped(workforce.processes, _help, (str(run.folder), device, workforce.threads)) as world:
             training = Training(settings, run, prepared, machine, world, display)
             display.say(f"model: {count_weights(training.model):,} weights")
             training.go_on()
-            log = Log(run.log, training.state.step, run.tensorboard if tensorboard else None)
-            with stop_on_signal() as stop:
+            board = run.tensorboard if tensorboard else None
+            with stop_on_signal() as stop, Log(run.log, training.state.step, board) as log:
                 training.run_steps(log, stop)
-            log.close()
         return finish(run, settings, prepared, training.state, machine, display)
 
 
-def _help(rank: int, size: int, rendezvous: str, settings: Settings, run: Run, device: str, force: Workforce) -> None:
+def _help(world: World, folder: str, device: str, threads: int) -> None:
     """Train as one of the processes that the first one started."""
-    ignore_interrupts()
-    machine = choose_machine(device, settings.training.precision, force.threads)
-    with joined(rank, size, rendezvous) as world:
-        training = Training(settings, run, open_prepared(run.folder), machine, world, QuietDisplay())
-        training.go_on()
-        training.run_steps(None, StopRequest())
+    run = Run(Path(folder))
+    settings = read_settings(run.settings)
+    machine = choose_machine(device, settings.training.precision, threads)
+    training = Training(settings, run, open_prepared(run.folder), machine, world, QuietDisplay())
+    training.go_on()
+    training.run_steps(None, StopRequest())
 
 
 class Training:
@@ -96,17 +107,25 @@ class Training:
         self.model = build_model(settings.model, len(data.vocabulary)).to(machine.device)
         self.stepper = Stepper(self.model, data.train, settings.training, machine, world)
         self.state = TrainingState()
+        self.kept: list[Checkpoint] = []  # on the disk, and whole; known to the first process
         self.pairs = pick_sentences(settings.data.valid, settings.training.validation_sentences)
 
     def go_on(self) -> None:
-        """Load the newest checkpoint that is whole, if there is one; name those that are damaged."""
-        for path in sorted(self.run.checkpoints.glob("step-*"), reverse=True):
-            damage = find_damage(path)
-            if damage is None:
-                self.state = read_checkpoint(path, self.model, self.stepper.optimizer)
-                self.display.say(f"going on from {path}")
-                return
-            self.display.say(f"passed over a damaged checkpoint: {damage}")
+        """Load the newest checkpoint that is whole, if there is one; the first process decides, for all."""
+        newest = self.world.from_first(self._survey_checkpoints() if self.world.is_first else None)
+        if newest is not None:
+            self.state = read_checkpoint(newest, self.model, self.stepper.optimizer)
+            self.display.say(f"going on from {newest}")
+
+    def _survey_checkpoints(self) -> Path | None:
+        """Find the checkpoints that are whole, name those that are damaged, and return the newest."""
+        remove_leftovers(self.run.checkpoints)
+        for path in checkpoint_folders(self.run.checkpoints):
+            if damage := find_damage(path):
+                self.display.say(f"passed over a damaged checkpoint: {damage}")
+            else:
+                self.kept.append(describe_checkpoint(path))
+        return self.kept[0].path if self.kept else None
 
     def run_steps(self, log: Log | None, stop: StopRequest) -> None:
         """Take steps until the last one, or until validation has not improved for too long."""
@@ -151,10 +170,9 @@ class Training:
         lines = ", ".join(f"{name} line {line:,}" for name, line in map(self.data.train.locate, step[0][:3].tolist()))
         self.display.say(f"step {state.step:,}: gradient not finite, weights left as they are (near {lines})")
         if state.skipped_in_a_row >= _SKIPS_IN_A_ROW:
-            good = next(list_checkpoints(self.run.checkpoints), None)
             raise TrainingError(
                 f"{_SKIPS_IN_A_ROW} steps in a row without a finite gradient; lower training.learning_rate or raise "
-                f"training.warmup. Last good checkpoint: {good.path if good else 'none was written yet'}"
+                f"training.warmup. Last good checkpoint: {self.kept[0].path if self.kept else 'none was written yet'}"
             )
         return report
 
@@ -184,12 +202,13 @@ class Training:
         if not self.world.is_first:
             return
         training = self.settings.training
-        write_checkpoint(self.run.checkpoints, self.model, self.stepper.optimizer, self.state, regular)
-        there = list(list_checkpoints(self.run.checkpoints))
+        newest = write_checkpoint(self.run.checkpoints, self.model, self.stepper.optimizer, self.state, regular)
+        there = [newest, *self.kept]
         needed = choose_checkpoints(
             there, self.state.validations, training.average, training.average_checkpoints, training.choose_by
         )
-        remove_checkpoints([one for one in there[1:] if one not in needed])
+        self.kept = [one for one in there if one is newest or one in needed]
+        remove_checkpoints([one for one in there if one not in self.kept])
 
     def out_of_patience(self) -> bool:
         """Say whether validation has not improved for too long."""
@@ -207,6 +226,7 @@ class Training:
     def _facts(self, interval: Interval) -> dict[str, float]:
         seconds, epoch = round(self.state.seconds, 3), self.state.position.epoch + 1
         counts = {"step": self.state.step, "epoch": epoch, "target_tokens": self.state.target_tokens}
+        counts["skipped"] = self.state.skipped
         return {**counts, **interval.facts(), "learning_rate": self.rate(), "memory": memory_used(), "seconds": seconds}
 
 

@@ -1,16 +1,18 @@
 """How many processes and threads train on this machine: chosen once for a run, by measuring."""
 
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 import torch
 
 from regard.data.batches import collate, largest_pieces
 from regard.data.prepare import Prepared
+from regard.errors import FileFormatError, UserError
 from regard.files import read_json, write_json
-from regard.machine import Machine, cores
+from regard.machine import Machine
 from regard.model.build import build_model
 from regard.settings import Settings
+from regard.system import cores
 from regard.training.objective import batch_loss
 from regard.training.run import Run
 
@@ -25,8 +27,9 @@ class Workforce:
 
     def describe(self) -> str:
         """Say it in a few words."""
-        noun = "process" if self.processes == 1 else "processes"
-        return f"{self.processes} {noun} of {self.threads} ({self.reason})"
+        processes = f"{self.processes} process" if self.processes == 1 else f"{self.processes} processes"
+        threads = f"{self.threads} thread" if self.threads == 1 else f"{self.threads} threads"
+        return f"{processes} of {threads} ({self.reason})"
 
 
 def choose_workforce(
@@ -39,12 +42,20 @@ def choose_workforce(
     """
     available = cores()
     most = min(available, settings.training.pieces)
+    for name, number in (("processes", processes), ("threads", threads)):
+        if number is not None and number < 1:
+            raise UserError(f"{name} = {number}: must be at least 1")
+    began = _read_workforce(run)
     if processes is not None or threads is not None:
         count = processes or 1
-        return Workforce(count, threads or max(1, available // count), "as asked")
-    if run.workforce.exists():
-        began = read_json(run.workforce)
-        return Workforce(int(began["processes"]), int(began["threads"]), "as this run began")
+        asked = Workforce(count, threads or max(1, available // count), "as asked")
+        if began is None:
+            write_json(run.workforce, asdict(asked))
+        elif (began.processes, began.threads) != (asked.processes, asked.threads):
+            return replace(asked, reason=f"as asked; began with {began.processes} of {began.threads}, so not bit-equal")
+        return asked
+    if began is not None:
+        return replace(began, reason="as this run began")
     if machine.device.type != "cpu":
         chosen = Workforce(1, machine.threads, f"the work is done on {machine.device.type}")
     elif most == 1:
@@ -57,6 +68,15 @@ def choose_workforce(
     return chosen
 
 
+def _read_workforce(run: Run) -> Workforce | None:
+    if not run.workforce.exists():
+        return None
+    try:
+        return Workforce(**read_json(run.workforce))
+    except TypeError:
+        raise FileFormatError(run.workforce, "not what regard writes there; remove it to choose anew") from None
+
+
 def _measure_threads(settings: Settings, prepared: Prepared, machine: Machine, threads: int) -> float:
     """Return how many times faster a piece is computed with that many threads than with one."""
     model = build_model(settings.model, len(prepared.vocabulary)).to(machine.device)
@@ -64,7 +84,7 @@ def _measure_threads(settings: Settings, prepared: Prepared, machine: Machine, t
     seconds = {1: float("inf"), threads: float("inf")}
     before = torch.get_num_threads()
     for _ in range(3):  # alternating, so that what else the machine does hits both; the first is warm-up as well
-        for count in seconds:
+        for count in (1, threads):
             torch.set_num_threads(count)
             start = time.perf_counter()
             batch_loss(model, batch, machine.device, 0.0).smoothed.backward()  # type: ignore[no-untyped-call]

@@ -9,9 +9,9 @@ from pathlib import Path
 from regard.errors import UserError
 from regard.files import write_file
 from regard.model_folder import SETTINGS, VOCABULARY, read_settings
-from regard.settings import Settings
+from regard.settings import Settings, resolve
 
-_MAY_BE_THERE = frozenset({".lock", "corpus"})  # in a folder that becomes a run's
+_MAY_BE_THERE = frozenset({".lock", f".{SETTINGS}.writing", "corpus"})  # in a folder that becomes a run's
 
 
 class Run:
@@ -24,6 +24,7 @@ class Run:
         self.log = folder / "log.jsonl"
         self.checkpoints = folder / "checkpoints"
         self.model = folder / "model"
+        self.prepared = folder / "data" / "inputs.json"  # written last, when all of the data is ready
         self.workforce = folder / "processes.json"
         self.tensorboard = folder / "tensorboard"
 
@@ -44,15 +45,22 @@ def open_run(folder: Path, settings: Settings) -> Iterator[Run]:
     with (folder / ".lock").open("a") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except BlockingIOError:
             raise UserError(
                 f"{folder}: another process is training here; wait for it, or choose another --out"
             ) from None
-        if run.settings.exists():
+        except OSError as error:
+            raise UserError(f"{folder}: can't be locked: {error.strerror}; choose another disk for --out") from None
+        if run.prepared.exists():
             _check_same(run.settings, settings)
-        else:
+        else:  # a new run, or one that failed on its corpora: their names may be corrected
             write_file(run.settings, settings.to_toml())
         yield run
+
+
+def with_absolute_paths(settings: Settings) -> Settings:
+    """Return settings whose paths, taken from the current folder on, mean the same from everywhere."""
+    return resolve(settings.model_dump(mode="json", exclude_none=True))
 
 
 def _check_same(path: Path, settings: Settings) -> None:

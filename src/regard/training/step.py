@@ -57,7 +57,8 @@ class Stepper:
             with self.machine.autocast():
                 loss = batch_loss(self.model, batch, self.machine.device, self.settings.label_smoothing)
             loss.smoothed.backward()  # type: ignore[no-untyped-call]
-            sums[:3] += torch.tensor([float(loss.smoothed), float(loss.plain), batch.tokens])
+            sums[:2] += torch.stack([loss.smoothed.detach(), loss.plain.detach()]).to(sums)
+            sums[2] += batch.tokens
         self.world.sum(sums)
         self.world.sum(self.gradients.flat)
         smoothed, plain, tokens, stops = sums.tolist()

@@ -1,6 +1,7 @@
 """Stopping a training from outside: Ctrl-C and SIGTERM let the step end and a checkpoint be written."""
 
 import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -32,30 +33,30 @@ class TrainingStopped(RegardError):  # noqa: N818 (not an error: somebody wanted
         super().__init__(f"stopped after step {step:,}; run the same command again to go on ({folder})")
 
 
-def ignore_interrupts() -> None:
-    """Leave Ctrl-C, which a terminal sends to all processes, to the first one; it tells the others."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
 @contextmanager
 def stop_on_signal() -> Iterator[StopRequest]:
-    """Turn the first Ctrl-C or SIGTERM into a request; a second one ends the process as usual."""
+    """Turn the first Ctrl-C or SIGTERM into a request; a second one ends the process as usual.
+
+    A signal that is ignored, as a shell arranges for what it runs in the background, stays ignored.
+    """
     request = StopRequest()
+    before = {one: signal.getsignal(one) for one in _SIGNALS}
+    ours = [one for one in _SIGNALS if before[one] != signal.SIG_IGN]
 
     def ask(number: int, frame: FrameType | None) -> None:
         request.signal_number = number
-        for one in _SIGNALS:
+        give_back()
+
+    def give_back() -> None:
+        for one in ours:
             signal.signal(one, before[one])
 
-    before = {}
-    try:
-        for one in _SIGNALS:
-            before[one] = signal.signal(one, ask)
-    except ValueError:  # only a process's main thread may do this; elsewhere the caller handles signals
+    if threading.current_thread() is not threading.main_thread():  # only that may do this; its owner handles signals
         yield request
         return
     try:
+        for one in ours:
+            signal.signal(one, ask)
         yield request
     finally:
-        for one in _SIGNALS:
-            signal.signal(one, before[one])
+        give_back()

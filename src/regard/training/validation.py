@@ -3,7 +3,6 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Literal
 
 import torch
@@ -54,7 +53,11 @@ def is_better(one: Validation, other: Validation, choose_by: Literal["bleu", "lo
     """Say whether one validation beats another; where BLEU is missing or equal, the loss decides."""
     if choose_by == "bleu" and one.bleu is not None and other.bleu is not None and one.bleu != other.bleu:
         return one.bleu > other.bleu
-    return (one.loss if one.loss is not None else math.inf) < (other.loss if other.loss is not None else math.inf)
+    return _or_worst(one.loss) < _or_worst(other.loss)
+
+
+def _or_worst(loss: float | None) -> float:
+    return math.inf if loss is None or math.isnan(loss) else loss
 
 
 def validations_since_best(validations: Sequence[Validation], choose_by: Literal["bleu", "loss"]) -> int:
@@ -67,10 +70,10 @@ def validations_since_best(validations: Sequence[Validation], choose_by: Literal
 
 
 def pick_sentences(corpora: Sequence[Corpus], count: int) -> list[Pair]:
-    """Return at most `count` validation pairs, evenly spread over the corpora; empty ones are left out."""
+    """Return `count` validation pairs, evenly spread over the corpora, or all if there are fewer; none is empty."""
     pairs = [pair for corpus in corpora for pair in read_pairs(corpus) if pair.source.strip() and pair.target.strip()]
-    stride = max(1, -(-len(pairs) // count))
-    return list(islice(pairs, 0, None, stride))
+    count = min(count, len(pairs))
+    return [pairs[number * len(pairs) // count] for number in range(count)]
 
 
 def validate(
@@ -93,7 +96,7 @@ def validate(
     if data.valid is not None:
         loss = validation_loss(model, data.valid, settings.training.piece_tokens, machine, world)
     if pairs and settings.training.validation_bleu:
-        translator = Translator(model, data.vocabulary, settings, machine)
+        translator = Translator(model, data.vocabulary, settings, machine, data.train.longest_source)
         part = translator.translate([pair.source for pair in world.share(pairs)], beam=1)
         texts = world.gather([found.text for found in part])
         score = bleu(texts, [pair.target for pair in pairs])
@@ -111,7 +114,8 @@ def validation_loss(model: Transformer, store: Store, piece_tokens: int, machine
             batch = collate(store, rows)
             with machine.autocast():
                 loss = batch_loss(model, batch, machine.device, smoothing=0.0)
-            sums += torch.tensor([float(loss.plain), batch.tokens])
+            sums[0] += loss.plain.to(sums)
+            sums[1] += batch.tokens
     world.sum(sums)
     loss_sum, tokens = sums.tolist()
     return float(loss_sum / max(tokens, 1))

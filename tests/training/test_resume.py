@@ -1,0 +1,171 @@
+"""Nothing is lost: real processes, killed, stopped and started again, end with the weights of one that was not."""
+
+import json
+import os
+import random
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from digits import helpers_of, is_alive, recipe, same_weights, start_training
+
+from regard.errors import UserError
+from regard.progress import QuietDisplay
+from regard.training.loop import train
+
+pytestmark = pytest.mark.slow
+
+SETTINGS = {"steps": 15, "checkpoint_steps": 3, "average_checkpoints": 3}
+
+# A disk and a processor slow enough to be killed at work: what is being written is there for a while.
+SLOW = """
+import time
+from regard import files
+from regard.training import step
+sync, take = files.sync, step.Stepper.take
+files.sync = lambda path: (time.sleep(0.01), sync(path))
+step.Stepper.take = lambda *rest: (time.sleep(0.01), take(*rest))[1]
+"""
+
+
+@pytest.fixture(scope="module")
+def settings(corpus):
+    return recipe(corpus, **SETTINGS)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(settings, tmp_path_factory):
+    """Runs of one and of two processes that nothing disturbed."""
+    found = {}
+
+    def run(processes: int = 1) -> Path:
+        if processes not in found:
+            found[processes] = tmp_path_factory.mktemp("undisturbed")
+            train(settings, found[processes], display=QuietDisplay(), processes=processes, threads=1)
+        return found[processes]
+
+    return run
+
+
+def wait_for(condition: Callable[[], bool], process) -> None:
+    """Wait until something is so; it is a failure if the process ends before."""
+    while not condition():
+        if process.poll() is not None and not condition():
+            pytest.fail(f"ended with code {process.returncode}:\n{process.stderr.read()}")
+        time.sleep(0.002)
+
+
+def logged_steps(out: Path) -> list[int]:
+    text = (out / "log.jsonl").read_text() if (out / "log.jsonl").exists() else ""
+    facts = [json.loads(line) for line in text.split("\n")[:-1]]
+    return [one["step"] for one in facts if one["event"] == "training"]
+
+
+def end(process, code: int) -> str:
+    """Wait for the end of a process; return what it said."""
+    told = process.communicate()[1]
+    assert process.returncode == code, told
+    return told
+
+
+def assert_as_undisturbed(out: Path, undisturbed: Path) -> None:
+    assert same_weights(out / "model", undisturbed / "model")
+    last = [path.name for path in sorted((undisturbed / "checkpoints").iterdir())]
+    assert [path.name for path in sorted((out / "checkpoints").iterdir())] == last
+    for name in last:
+        assert same_weights(out / "checkpoints" / name, undisturbed / "checkpoints" / name)
+    assert logged_steps(out) == list(range(1, SETTINGS["steps"] + 1))
+
+
+# ---- SIGKILL ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_run_killed_at_any_moment_ends_with_the_weights_of_one_never_killed(settings, undisturbed, tmp_path):
+    out = tmp_path / "run"
+    dice = random.Random(os.environ.get("REGARD_TEST_SEED", "7"))
+
+    def being_written(name: str) -> Callable[[], bool]:
+        return lambda: any(out.rglob(f".{name}.writing/weights.safetensors"))
+
+    def logged(more: int) -> Callable[[], bool]:
+        before = len(logged_steps(out))
+        return lambda: len(logged_steps(out)) >= before + more or (out / "model").exists()
+
+    moments = [
+        lambda: being_written("step-00000003"),  # the first checkpoint: there is nothing to go on from
+        lambda: logged(dice.randint(1, 5)),
+        lambda: being_written("step-*"),
+        lambda: being_written("model"),
+    ]
+    for moment in moments:
+        process = start_training(settings, out, more=SLOW)
+        wait_for(moment(), process)
+        time.sleep(dice.random() * 0.05)
+        process.kill()
+        end(process, -signal.SIGKILL)
+        assert not (out / "model").exists()
+    end(start_training(settings, out), 0)
+    assert_as_undisturbed(out, undisturbed())
+    assert not list(out.rglob(".*.writing"))
+
+
+def test_two_processes_of_which_either_is_killed_end_with_the_weights_of_two_never_killed(
+    settings, undisturbed, tmp_path
+):
+    out = tmp_path / "run"
+    process = start_training(settings, out, processes=2, more=SLOW)
+    wait_for(lambda: len(logged_steps(out)) >= 4, process)
+    helpers = helpers_of(process)
+    process.kill()
+    end(process, -signal.SIGKILL)
+    while any(map(is_alive, helpers)):
+        time.sleep(0.01)
+
+    process = start_training(settings, out, processes=2, more=SLOW)
+    wait_for(lambda: len(logged_steps(out)) >= 8, process)
+    os.kill(helpers_of(process)[0], signal.SIGKILL)
+    told = end(process, 1)
+    assert told.endswith(
+        "regard: process 2 of 2 was killed by signal 9, as systems do when memory runs out; run the same command again "
+        "to go on from the last checkpoint\n"
+    )
+    assert "Traceback" not in told
+
+    train(settings, out, display=QuietDisplay())  # with as many processes as the run began with
+    assert_as_undisturbed(out, undisturbed(2))
+
+
+# ---- SIGTERM and Ctrl-C ----------------------------------------------------------------------------------------------
+
+
+def test_sigterm_writes_a_checkpoint_and_says_how_to_go_on(settings, undisturbed, tmp_path):
+    out = tmp_path / "run"
+    process = start_training(settings, out, more=SLOW)
+    wait_for(lambda: len(logged_steps(out)) >= 4, process)
+    with pytest.raises(UserError, match="another process is training here"):
+        train(settings, out, display=QuietDisplay(), processes=1, threads=1)
+    process.terminate()
+    told = end(process, 143)
+    newest = max(path.name for path in (out / "checkpoints").iterdir())
+    step = int(newest.removeprefix("step-"))
+    assert told.endswith(f"regard: stopped after step {step}; run the same command again to go on ({out})\n")
+    assert "Traceback" not in told
+    assert logged_steps(out)[-1] == step
+    train(settings, out, display=QuietDisplay(), processes=1, threads=1)
+    assert_as_undisturbed(out, undisturbed())
+
+
+def test_ctrl_c_in_a_terminal_ends_all_processes_with_a_checkpoint(settings, undisturbed, tmp_path):
+    out = tmp_path / "run"
+    process = start_training(settings, out, processes=2, more=SLOW)
+    wait_for(lambda: len(logged_steps(out)) >= 4, process)
+    helpers = helpers_of(process)
+    os.killpg(process.pid, signal.SIGINT)  # a terminal sends it to the whole group
+    told = end(process, 130)
+    assert "run the same command again to go on" in told.splitlines()[-1]
+    assert "Traceback" not in told
+    assert not any(map(is_alive, helpers))
+    train(settings, out, display=QuietDisplay(), processes=2, threads=1)
+    assert_as_undisturbed(out, undisturbed(2))
