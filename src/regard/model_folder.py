@@ -6,6 +6,7 @@ Nothing in it is a pickle. Names and shapes of weights are compared with the set
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
+from shutil import copymode
 from typing import Any
 
 from safetensors import SafetensorError, safe_open
@@ -13,7 +14,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, device, nn
 
 import regard
-from regard.errors import FileFormatError, SettingsError, did_you_mean
+from regard.errors import FileFormatError, SettingsError, UserError, did_you_mean
 from regard.files import new_folder, read_json, read_text, write_json
 from regard.model.build import build_model
 from regard.model.transformer import Transformer
@@ -49,14 +50,21 @@ def write_model(
     facts: dict[str, Any],
     card: str,
 ) -> None:
-    """Write a model's folder; what was there is replaced only when all is written."""
-    with new_folder(folder) as path:
-        save_file(weights, path / WEIGHTS)
-        vocabulary.save(path / VOCABULARY)
-        (path / SETTINGS).write_text(settings.to_toml(), encoding="utf-8")
-        (path / CARD).write_text(card, encoding="utf-8")
-        basics = {"format": FORMAT, "regard": regard.__version__, "vocabulary": vocabulary.fingerprint}
-        write_json(path / FACTS, {**basics, **facts})
+    """Write a model's folder; what was there is replaced only when all is written.
+
+    Raises `UserError` if the disk does not take it.
+    """
+    try:
+        with new_folder(folder) as path:
+            save_file(weights, path / WEIGHTS)
+            vocabulary.save(path / VOCABULARY)
+            (path / SETTINGS).write_text(settings.to_toml(), encoding="utf-8")
+            (path / CARD).write_text(card, encoding="utf-8")
+            copymode(path / CARD, path / WEIGHTS)  # safetensors lets nobody but the owner read
+            basics = {"format": FORMAT, "regard": regard.__version__, "vocabulary": vocabulary.fingerprint}
+            write_json(path / FACTS, {**basics, **facts})
+    except (OSError, SafetensorError) as error:
+        raise UserError(f"{folder}: can't be written: {error}") from error
 
 
 def read_model(path: Path) -> LoadedModel:
@@ -82,7 +90,7 @@ def find_model(path: Path) -> tuple[Path, Path]:
             path, "no such folder" if not path.exists() else "not a folder; give a model's or a run's"
         )
     if (path / WEIGHTS).exists():
-        home = path if (path / SETTINGS).exists() else path.parent.parent
+        home = path if (path / SETTINGS).exists() else path.absolute().parent.parent
         return path, home
     if (path / "model" / WEIGHTS).exists():
         return path / "model", path / "model"

@@ -114,7 +114,7 @@ def test_a_meeting_that_failed_does_not_spoil_the_next(tmp_path, monkeypatch):
         store = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
         with pytest.raises(LostOthersError), distributed.joined(0, 2, store):
             pass
-    with helped(2, compute_and_write, (tmp_path,)) as world:
+    with helped(2, compute_and_write, (str(tmp_path),)) as world:
         assert _compute(world)[0] == [3.0, 30.0]
     assert sys.excepthook is hook
 

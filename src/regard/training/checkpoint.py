@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from shutil import copymode
 from typing import Any
 
 import torch
@@ -61,6 +62,8 @@ def write_checkpoint(
             save_file(_optimizer_tensors(model, optimizer), temporary / OPTIMIZER)
             progress = {**asdict(state), "position": state.position.to_dict()}
             write_json(temporary / PROGRESS, {"format": FORMAT, "regular": regular, **progress})
+            for name in (WEIGHTS, OPTIMIZER):
+                copymode(temporary / PROGRESS, temporary / name)  # safetensors lets nobody but the owner read
             write_json(temporary / CHECKSUMS, {name: checksum(temporary / name) for name in _CONTENTS})
     except (OSError, SafetensorError) as error:
         raise TrainingError(
