@@ -1,6 +1,7 @@
 """A model's folder: written whole, read without trust, readable for ever."""
 
 import json
+import resource
 import shutil
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 import regard
-from regard.errors import FileFormatError, RegardError, SettingsError
+from regard.errors import FileFormatError, RegardError, SettingsError, UserError
 from regard.model_folder import FACTS, SETTINGS, VOCABULARY, WEIGHTS, find_model, named_weights, read_model, write_model
 
 STORED = Path(__file__).parent / "stored"
@@ -129,4 +130,36 @@ def test_sizes_beyond_all_reason_are_refused_by_the_settings(folder):
     text = (folder / SETTINGS).read_text(encoding="utf-8").replace("d_model = 8", "d_model = 10000000000")
     (folder / SETTINGS).write_text(text, encoding="utf-8")
     with pytest.raises(SettingsError, match=r"model\.d_model"):
+        read_model(folder)
+
+
+def test_a_checkpoint_is_found_from_within_its_run_as_well(folder, tmp_path, monkeypatch):
+    checkpoint = tmp_path / "checkpoints" / "step-00000010"
+    checkpoint.mkdir(parents=True)
+    shutil.copy(folder / WEIGHTS, checkpoint)
+    monkeypatch.chdir(checkpoint.parent)
+    assert find_model(Path(checkpoint.name)) == (Path(checkpoint.name), tmp_path)
+
+
+def test_whoever_may_read_the_card_may_read_the_weights(folder, tmp_path):
+    loaded = read_model(folder)
+    write_model(tmp_path / "new", named_weights(loaded.model), loaded.vocabulary, loaded.settings, {}, "a card")
+    assert len({path.stat().st_mode for path in (tmp_path / "new").iterdir()}) == 1
+
+
+def test_a_disk_that_does_not_take_the_model_is_told_and_leaves_the_old_one(folder):
+    loaded, before = read_model(folder), {path.name: path.read_bytes() for path in folder.iterdir()}
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limit[1]))  # as on a full disk, the system refuses the bytes
+    try:
+        with pytest.raises(UserError, match="can't be written"):
+            write_model(folder, named_weights(loaded.model), loaded.vocabulary, loaded.settings, {}, "a card")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_a_stranger_s_file_with_very_many_names_is_refused_soon(folder):
+    save_file({f"weight{number}": torch.zeros(1) for number in range(20_000)}, folder / WEIGHTS)
+    with pytest.raises(FileFormatError, match=r"misses .*unknown weight19999"):
         read_model(folder)

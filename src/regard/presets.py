@@ -80,16 +80,16 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
             {
                 "model": {
                     "d_model": 128,
-                    "d_ff": 256,
+                    "d_ff": 512,
                     "heads": 4,
                     "encoder_layers": 2,
                     "decoder_layers": 2,
                 },
-                "data": {"vocabulary_size": 2_500},
+                "data": {"vocabulary_size": 3_000},
                 "training": {
                     "steps": 1_500,
                     "batch_tokens": 2_500,
-                    "warmup": 300,
+                    "warmup": 150,
                     "learning_rate": 0.004,
                     "log_steps": 25,
                     "checkpoint_steps": 200,

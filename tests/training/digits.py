@@ -68,6 +68,7 @@ def recipe(corpus: Path, *, valid: bool = True, model: Mapping[str, Any] | None 
             "model": {**MODEL, **(model or {})},
             "data": {"train": files("train"), "valid": files("valid") if valid else [], "vocabulary_size": 300},
             "training": {**TRAINING, **training},
+            "search": {"extra_length": 4},  # a model that has learned little goes on to the limit
         }
     )
 

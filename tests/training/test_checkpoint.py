@@ -107,6 +107,7 @@ def test_a_checkpoint_is_a_folder_of_safetensors_and_json_named_after_its_step(w
     assert sorted(path.name for path in written.path.iterdir()) == sorted(FILES)
     assert find_damage(written.path) is None
     assert list(list_checkpoints(written.path.parent)) == [written]
+    assert len({path.stat().st_mode for path in written.path.iterdir()}) == 1  # who may read one may read all
 
 
 def test_checkpoints_are_listed_from_the_newest_however_many_digits_they_have(tmp_path):

@@ -20,9 +20,15 @@ def test_a_new_folder_gets_the_settings_and_a_second_opening_finds_the_same(tmp_
             assert run.settings.read_text() == settings.to_toml()
 
 
+def prepared_run(folder, settings):
+    """Open a run's folder and leave it as if its data were prepared."""
+    with open_run(folder, settings) as run:
+        run.prepared.parent.mkdir(parents=True, exist_ok=True)
+        run.prepared.touch()
+
+
 def test_every_setting_that_differs_is_named_with_both_values(tmp_path, corpus):
-    with open_run(tmp_path, recipe(corpus)):
-        pass
+    prepared_run(tmp_path, recipe(corpus))
     other = recipe(corpus, warmup=11, clip_norm=0.5, average="best")
     with pytest.raises(UserError) as error, open_run(tmp_path, other):
         pass
@@ -32,6 +38,12 @@ def test_every_setting_that_differs_is_named_with_both_values(tmp_path, corpus):
     assert 'training.average: was "last", now "best"' in told
     assert len(told.splitlines()) == 4
     assert "another --out" in told
+
+
+def test_before_anything_is_prepared_settings_may_be_corrected(tmp_path, corpus):
+    for settings in (recipe(corpus), recipe(corpus, warmup=11)):
+        with open_run(tmp_path, settings) as run:
+            assert run.settings.read_text() == settings.to_toml()
 
 
 def test_settings_do_not_differ_from_themselves_read_again():
@@ -66,6 +78,7 @@ def test_a_folder_that_can_t_be_made_is_the_users_mistake(tmp_path, corpus):
 
 
 def test_settings_of_a_run_that_are_no_toml_are_named(tmp_path, corpus):
+    prepared_run(tmp_path, recipe(corpus))
     (tmp_path / "settings.toml").write_text("[model\n")
     with pytest.raises(SettingsError, match="not valid TOML"), open_run(tmp_path, recipe(corpus)):
         pass
