@@ -117,7 +117,7 @@ def test_a_full_disk_is_a_clear_error(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_made_is_a_clear_error(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(UserError, match="can't be written: (Not a directory|File exists)"):
+    with pytest.raises(UserError, match=r"can't be written: (Not a directory|File exists)"):
         write(tmp_path / "file" / "store", [])
 
 

@@ -65,9 +65,9 @@ def test_several_processes_give_the_loss_curve_of_one(processes, corpus, finishe
 def test_all_processes_hold_the_same_weights_bit_by_bit(corpus, tmp_path):
     folder = tmp_path / "run"
     train(recipe(corpus, steps=1), folder, display=QuietDisplay(), processes=1, threads=1)  # prepares the data
-    with helped(3, digest_after_training, (str(folder),)) as world:
+    with helped(2, digest_after_training, (str(folder),)) as world:
         first, *others = digest_after_training(world, str(folder))
-    assert others == [first, first]
+    assert others == [first]
 
 
 def test_only_the_first_process_writes(corpus, prepared, machine, tmp_path):
