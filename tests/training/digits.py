@@ -97,6 +97,9 @@ class Words(Display):
 
 # ---- real processes --------------------------------------------------------------------------------------------------
 
+started: "list[subprocess.Popen[str]]" = []
+"""All that were; the tests see to it that none is left."""
+
 
 def start_training(
     settings: Settings, out: Path, processes: int = 1, *, more: str = "", own_group: bool = True
@@ -106,9 +109,11 @@ def start_training(
     recipe.write_text(settings.to_toml(), encoding="utf-8")
     words = ["regard", "train", recipe, "--out", out, "--processes", processes, "--threads", "1", "--progress", "plain"]
     code = f"import sys; sys.argv = {list(map(str, words))!r}\n{more}\nfrom regard.cli.main import main; main()"
-    return subprocess.Popen(
+    process = subprocess.Popen(
         [sys.executable, "-c", code], stderr=subprocess.PIPE, text=True, env=ENVIRONMENT, start_new_session=own_group
     )
+    started.append(process)
+    return process
 
 
 def helpers_of(process: "subprocess.Popen[str]") -> list[int]:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import digits
 import pytest
 from digits import helpers_of, is_alive, recipe, same_weights, start_training
 
@@ -28,6 +29,16 @@ sync, take = files.sync, step.Stepper.take
 files.sync = lambda path: (time.sleep(0.01), sync(path))
 step.Stepper.take = lambda *rest: (time.sleep(0.01), take(*rest))[1]
 """
+
+
+@pytest.fixture(autouse=True)
+def _leave_no_process_behind():
+    yield
+    for process in digits.started:
+        process.kill()
+        process.wait()
+        process.stderr.close()
+    digits.started.clear()
 
 
 @pytest.fixture(scope="module")
@@ -86,18 +97,20 @@ def test_a_run_killed_at_any_moment_ends_with_the_weights_of_one_never_killed(se
     out = tmp_path / "run"
     dice = random.Random(os.environ.get("REGARD_TEST_SEED", "7"))
 
-    def being_written(name: str) -> Callable[[], bool]:
-        return lambda: any(out.rglob(f".{name}.writing/weights.safetensors"))
+    def being_written(place: Path, name: str) -> Callable[[], bool]:
+        return lambda: any((path / "weights.safetensors").exists() for path in place.glob(f".{name}.writing"))
 
     def logged(more: int) -> Callable[[], bool]:
         before = len(logged_steps(out))
         return lambda: len(logged_steps(out)) >= before + more or (out / "model").exists()
 
     moments = [
-        lambda: being_written("step-00000003"),  # the first checkpoint: there is nothing to go on from
+        lambda: being_written(
+            out / "checkpoints", "step-00000003"
+        ),  # the first checkpoint: there is nothing to go on from
         lambda: logged(dice.randint(1, 5)),
-        lambda: being_written("step-*"),
-        lambda: being_written("model"),
+        lambda: being_written(out / "checkpoints", "step-*"),
+        lambda: being_written(out, "model"),
     ]
     for moment in moments:
         process = start_training(settings, out, more=SLOW)
