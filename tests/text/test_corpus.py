@@ -94,7 +94,9 @@ def test_a_file_that_cannot_be_read_says_why(tmp_path: Path) -> None:
         list(read_lines(tmp_path))
 
 
-@pytest.mark.parametrize("content", [gzip.compress(b"one\n" * 999, mtime=0)[:-9], b"plain text", b"\x1f\x8b\x08 damaged"])
+@pytest.mark.parametrize(
+    "content", [gzip.compress(b"one\n" * 999, mtime=0)[:-9], b"plain text", b"\x1f\x8b\x08 damaged"]
+)
 def test_a_damaged_gzip_file_is_an_error(tmp_path: Path, content: bytes) -> None:
     with pytest.raises(CorpusError, match="damaged or incomplete gzip"):
         lines_of(tmp_path / "text.gz", content)
