@@ -1,10 +1,14 @@
 """What all tests share. Nothing heavy is imported here: tests of text run without torch."""
 
+import signal
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 from hypothesis import settings
+
+# A shell lets what it starts in the background ignore Ctrl-C; tests of Ctrl-C may run there.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # No deadlines, because no test measures wall-clock time; the same examples in every run, so that a failure is the
 # change's and not the day's.
