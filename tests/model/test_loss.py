@@ -47,7 +47,7 @@ def test_loss_and_gradients_are_torchs_whatever_the_chunk(tokens, vocabulary, sm
     gradients = torch.autograd.grad(3 * expected, [hidden, weight])
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(loss, "_CHUNK", chunk)
+        patch.setattr(loss, "_LOGITS", chunk)
         result = token_loss(hidden, targets, weight, smoothing)
 
     torch.testing.assert_close(result.smoothed, expected, atol=EXACT, rtol=EXACT)
@@ -96,7 +96,7 @@ def test_only_what_needs_a_gradient_gets_one():
 
 
 def test_the_logits_of_all_tokens_never_exist_at_once(monkeypatch):
-    monkeypatch.setattr(loss, "_CHUNK", 10_000)
+    monkeypatch.setattr(loss, "_LOGITS", 10_000)
     hidden, targets, weight = problem(2_000, 100, width=4)
     with Allocations() as allocations:
         token_loss(hidden, targets, weight, 0.1).smoothed.backward()

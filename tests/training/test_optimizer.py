@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from regard.settings import TrainingSettings
-from regard.training.optimizer import Gradients, learning_rate, make_optimizer
+from regard.training.optimizer import Adam, learning_rate
 
 EXACT = 1e-12  # relative; a few roundings of float64
 
@@ -41,46 +41,82 @@ def test_the_peak_of_the_paper_gives_the_papers_curve(step):
 
 
 def test_adam_has_the_papers_numbers():
-    group = make_optimizer(nn.Linear(2, 2), TrainingSettings()).param_groups[0]
-    assert (group["betas"], group["eps"], group["weight_decay"]) == ((0.9, 0.98), 1e-9, 0)
+    adam = Adam(nn.Linear(2, 2), TrainingSettings())
+    assert (adam.beta1, adam.beta2, adam.epsilon) == (0.9, 0.98, 1e-9)
 
 
-def test_two_steps_of_adam_are_the_formula_worked_out_by_hand():
+@pytest.mark.parametrize("scale", [1.0, 0.25])
+def test_two_steps_of_adam_are_the_formula_worked_out_by_hand(scale):
     weight = nn.Parameter(torch.tensor([1.0]))
-    optimizer = make_optimizer(nn.ParameterList([weight]), TrainingSettings())
-    optimizer.param_groups[0]["lr"] = 0.1
+    adam = Adam(nn.ParameterList([weight]), TrainingSettings())
     value, mean, square = 1.0, 0.0, 0.0
     for step, gradient in enumerate((0.5, -2.0), start=1):
-        weight.grad = torch.tensor([gradient])
-        optimizer.step()
+        weight.grad += gradient / scale
+        adam.step(0.1, scale)
         mean, square = 0.9 * mean + 0.1 * gradient, 0.98 * square + 0.02 * gradient**2
         value -= 0.1 * (mean / (1 - 0.9**step)) / ((square / (1 - 0.98**step)) ** 0.5 + 1e-9)
         assert weight.item() == pytest.approx(value, rel=1e-6)  # float32
+        assert not weight.grad.any()
 
 
-def test_gradients_are_views_of_one_tensor_in_the_order_of_the_weights():
+def test_many_steps_are_those_of_torchs_own_adam():
+    ours, theirs = (nn.Sequential(nn.Linear(70, 40), nn.Linear(40, 3)) for _ in range(2))
+    theirs.load_state_dict(ours.state_dict())
+    adam = Adam(ours, TrainingSettings())
+    other = torch.optim.Adam(theirs.parameters(), lr=0.01, betas=(0.9, 0.98), eps=1e-9)
+    for step in range(20):
+        for one, two in zip(ours.parameters(), theirs.parameters(), strict=True):
+            two.grad = torch.sin(torch.arange(one.numel(), dtype=torch.float32) * (step + 1)).view_as(one)
+            one.grad += two.grad
+        adam.step(0.01)
+        other.step()
+    for one, two in zip(ours.parameters(), theirs.parameters(), strict=True):
+        torch.testing.assert_close(one, two, rtol=1e-5, atol=1e-6)  # float32, sums in another order
+
+
+def test_weights_and_gradients_are_views_of_one_tensor_each_in_the_order_of_the_weights():
     model = nn.Sequential(nn.Linear(3, 2), nn.Linear(2, 1))
-    gradients = Gradients(model)
-    assert gradients.flat.numel() == sum(weight.numel() for weight in model.parameters())
+    before = torch.cat([weight.detach().flatten() for weight in model.parameters()])
+    adam = Adam(model, TrainingSettings())
+    assert torch.equal(adam.weights, before)
     model(torch.ones(1, 3)).sum().backward()
-    assert torch.equal(gradients.flat, torch.cat([weight.grad.flatten() for weight in model.parameters()]))
-    assert gradients.flat.abs().sum() > 0
+    assert torch.equal(adam.gradient, torch.cat([weight.grad.flatten() for weight in model.parameters()]))
+    assert adam.gradient.abs().sum() > 0
+    adam.step(0.1)
+    assert torch.equal(adam.weights, torch.cat([weight.detach().flatten() for weight in model.parameters()]))
+    assert not torch.equal(adam.weights, before)
 
 
 def test_a_second_backward_adds_to_the_gradients_where_they_are():
     model = nn.Linear(3, 2)
-    gradients = Gradients(model)
+    adam = Adam(model, TrainingSettings())
     places = [weight.grad.data_ptr() for weight in model.parameters()]
     model(torch.ones(1, 3)).sum().backward()
-    once = gradients.flat.clone()
+    once = adam.gradient.clone()
     model(torch.ones(1, 3)).sum().backward()
-    assert torch.equal(gradients.flat, 2 * once)
-    gradients.clear()
-    assert not gradients.flat.any()
+    assert torch.equal(adam.gradient, 2 * once)
+    adam.clear()
+    assert not adam.gradient.any()
     assert [weight.grad.data_ptr() for weight in model.parameters()] == places
 
 
-def test_a_shared_weight_has_one_gradient():
+def test_a_shared_weight_is_one_weight():
     first, second = nn.Linear(2, 2, bias=False), nn.Linear(2, 2, bias=False)
     second.weight = first.weight
-    assert Gradients(nn.Sequential(first, second)).flat.numel() == 4
+    adam = Adam(nn.Sequential(first, second), TrainingSettings())
+    assert adam.weights.numel() == adam.gradient.numel() == 4
+    assert first.weight is second.weight
+
+
+def test_the_state_is_the_running_means_by_name_and_can_be_written_into():
+    model = nn.Linear(3, 2)
+    adam = Adam(model, TrainingSettings())
+    state = adam.state()
+    assert {name: tuple(part.shape) for name, part in state.items()} == {
+        "weight.mean": (2, 3),
+        "weight.square": (2, 3),
+        "bias.mean": (2,),
+        "bias.square": (2,),
+    }
+    state["bias.square"].fill_(7)
+    assert adam.square.sum() == 14

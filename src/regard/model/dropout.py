@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -9,30 +10,33 @@ from torch.nn import functional as F
 _LEVELS = 1 << 16  # values of sixteen bits
 
 
-def keep_mask(shape: torch.Size, probability: float, device: torch.device) -> Tensor:
-    """Return booleans, each False with this probability (to 1/65,536), from torch's default generator."""
+def dropout_mask(shape: torch.Size, probability: float, dtype: torch.dtype = torch.float32) -> Tensor:
+    """Return factors on the CPU: each 0 with this probability (to 1/65,536), else 1 / (1 - probability).
+
+    The bits come from a generator of numpy's, three times as fast as torch's, which torch's default generator seeds.
+    """
     count = shape.numel()
-    words = torch.empty(-(-count // 4), dtype=torch.int64, device=device)
-    words.random_(-(1 << 63), None)  # None: up to the largest, so that all 64 bits are random
+    seed = int(torch.empty((), dtype=torch.int64).random_())
+    bits = torch.from_numpy(np.random.SFC64(seed).random_raw(-(-count // 4)).view(np.int16))[:count]
     dropped = min(round(probability * _LEVELS), _LEVELS - 1)  # of the levels; all of them would overflow int16
-    dropped_below = dropped - _LEVELS // 2
-    return (words.view(torch.int16)[:count] >= dropped_below).view(shape)
+    mask = torch.empty(shape, dtype=dtype)
+    torch.ge(bits.view(shape), dropped - _LEVELS // 2, out=mask)  # straight to numbers: booleans multiply slowly
+    return mask.mul_(1 / (1 - probability))
 
 
 class _Drop(torch.autograd.Function):
-    """x ↦ x · keep / (1 - p); remembers one byte an element."""
+    """x ↦ x · mask."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, probability: float) -> Tensor:
-        keep = keep_mask(x.shape, probability, x.device)
-        ctx.save_for_backward(keep)
-        ctx.scale = 1 / (1 - probability)
-        return (x * keep).mul_(ctx.scale)
+        mask = dropout_mask(x.shape, probability, x.dtype)
+        ctx.save_for_backward(mask)
+        return x * mask
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
-        (keep,) = ctx.saved_tensors
-        return (grads[0] * keep).mul_(ctx.scale), None
+        (mask,) = ctx.saved_tensors
+        return grads[0] * mask, None
 
 
 class Dropout(nn.Module):

@@ -3,7 +3,9 @@
 Shapes: N tokens, D d_model, V vocabulary.
 
 With smoothing ε the target distribution is q(v) = (1 - ε)·[v = y] + ε/V. Neither q nor all of the logits ever exist:
-rows are worked off in chunks, and a chunk's gradient, softmax - q, replaces its logits at once, in place.
+rows are worked off in chunks, and a chunk's gradient, softmax - q, replaces its logits at once, in place. What ε/V adds
+to the loss and to the gradients is the same for every token but for a factor, so that it needs no pass over the logits:
+Σ_v logit(v) = hidden · Σ_v weight(v).
 """
 
 from typing import Any, NamedTuple
@@ -11,7 +13,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-_CHUNK = 1 << 22  # logits held at a time, 16 MiB in float32
+_ROWS = 256  # tokens whose logits are held at a time: enough for products at full speed, few enough for the cache
+_LOGITS = 1 << 24  # but no more than these, 64 MiB in float32
 
 
 class Loss(NamedTuple):
@@ -43,27 +46,35 @@ class _TokenLoss(torch.autograd.Function):
         smoothed = hidden.new_zeros((), dtype=torch.float64 if hidden.device.type == "cpu" else torch.float32)
         plain = smoothed.clone()
 
-        vocabulary = weight.size(0)
-        rows = max(1, _CHUNK // vocabulary)
+        uniform = smoothing / weight.size(0)  # ε/V
+        weight_sum = weight.sum(dim=0)  # (D,)
+        rows = max(1, min(_ROWS, _LOGITS // weight.size(0)))
         for start in range(0, hidden.size(0), rows):
             part = hidden[start : start + rows].to(product_type)
             target = targets[start : start + rows, None]
             logits = (part @ matrix.t()).to(softmax_type)  # (n, V)
-            log_sum = logits.logsumexp(dim=1, keepdim=True)  # (n, 1)
-            right = log_sum - logits.gather(1, target)  # -log p(y)
+            logit = logits.gather(1, target)
+            log_p = torch.log_softmax(logits, dim=1, out=logits)
+            right = -log_p.gather(1, target)  # -log p(y), (n, 1)
             plain += right.sum()
-            smoothed += (1 - smoothing) * right.sum()
-            if smoothing:
-                smoothed += smoothing * (log_sum - logits.mean(dim=1, keepdim=True)).sum()
+            log_sum = right + logit
+            smoothed += (1 - smoothing) * right.sum() + smoothing * log_sum.sum()
             if hidden_grad is None and weight_grad is None:
                 continue
-            gradient = logits.sub_(log_sum).exp_().sub_(smoothing / vocabulary)
+            gradient = log_p.exp_()
             gradient.scatter_add_(1, target, gradient.new_full((1, 1), smoothing - 1).expand_as(target))
             gradient = gradient.to(product_type)
             if hidden_grad is not None:
                 hidden_grad[start : start + rows] = gradient @ matrix
             if weight_grad is not None:
-                weight_grad += gradient.t() @ part
+                _add_product(weight_grad, gradient.t(), part)
+        if smoothing:
+            hidden_sum = hidden.sum(dim=0)  # (D,)
+            smoothed -= uniform * hidden_sum.to(smoothed) @ weight_sum.to(smoothed)
+            if hidden_grad is not None:
+                hidden_grad -= uniform * weight_sum
+            if weight_grad is not None:
+                weight_grad -= uniform * hidden_sum
         ctx.gradients = hidden_grad, weight_grad
         ctx.mark_non_differentiable(plain)
         return smoothed, plain
@@ -79,6 +90,14 @@ class _TokenLoss(torch.autograd.Function):
             weight_grad = None if weight_grad is None else weight_grad.mul_(factor)
         ctx.gradients = None
         return hidden_grad, None, weight_grad, None, None
+
+
+def _add_product(total: Tensor, left: Tensor, right: Tensor) -> None:
+    """Add left · right to `total`, in place; within the product itself where the types are the same."""
+    if total.dtype == left.dtype:
+        total.addmm_(left, right)
+    else:
+        total += left @ right
 
 
 def _product_type(x: Tensor) -> torch.dtype:

@@ -9,24 +9,22 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from shutil import copymode
-from typing import Any
 
-import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
-from torch import Tensor, nn
+from torch import nn
 
 from regard.data.batches import Position
 from regard.errors import FileFormatError, TrainingError
 from regard.files import checksum, new_folder, read_json, remove_folder, write_json
 from regard.model_folder import WEIGHTS, check_weights, load_weights, named_weights
+from regard.training.optimizer import Adam
 from regard.training.validation import Validation
 
-FORMAT = 1
+FORMAT = 2
 OPTIMIZER, PROGRESS, CHECKSUMS = "optimizer.safetensors", "progress.json", "checksums.json"
 _CONTENTS = (WEIGHTS, OPTIMIZER, PROGRESS)
 _NAME = re.compile(r"step-(\d{8,})")
-_ADAM = ("exp_avg", "exp_avg_sq", "step")
 
 
 @dataclass
@@ -52,15 +50,15 @@ class Checkpoint:
 
 
 def write_checkpoint(
-    folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer, state: TrainingState, regular: bool
+    folder: Path, model: nn.Module, optimizer: Adam, state: TrainingState, regular: bool
 ) -> Checkpoint:
     """Write the checkpoint of a step below `folder`; raises `TrainingError` if the disk does not take it."""
     path = folder / f"step-{state.step:08}"
     try:
         with new_folder(path) as temporary:
             save_file({name: weight.cpu() for name, weight in named_weights(model).items()}, temporary / WEIGHTS)
-            save_file(_optimizer_tensors(model, optimizer), temporary / OPTIMIZER)
-            progress = {**asdict(state), "position": state.position.to_dict()}
+            save_file({name: part.cpu() for name, part in optimizer.state().items()}, temporary / OPTIMIZER)
+            progress = {**asdict(state), "optimizer_steps": optimizer.steps, "position": state.position.to_dict()}
             write_json(temporary / PROGRESS, {"format": FORMAT, "regular": regular, **progress})
             for name in (WEIGHTS, OPTIMIZER):
                 copymode(temporary / PROGRESS, temporary / name)  # safetensors lets nobody but the owner read
@@ -73,17 +71,18 @@ def write_checkpoint(
     return Checkpoint(path, state.step, regular)
 
 
-def read_checkpoint(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> TrainingState:
+def read_checkpoint(path: Path, model: nn.Module, optimizer: Adam) -> TrainingState:
     """Load weights and optimizer state from a checkpoint, and return how far it is."""
     facts = read_json(path / PROGRESS)
     weights = named_weights(model)
     check_weights(path / WEIGHTS, {name: tuple(weight.shape) for name, weight in weights.items()})
     load_weights(model, load_file(path / WEIGHTS))
+    state = optimizer.state()
+    check_weights(path / OPTIMIZER, {name: tuple(part.shape) for name, part in state.items()})
     stored = load_file(path / OPTIMIZER)
-    for name, parameter in model.named_parameters():
-        optimizer.state[parameter] = {
-            key: _placed(stored[f"{name}.{key}"], key, parameter) for key in _ADAM if f"{name}.{key}" in stored
-        }
+    for name, part in state.items():
+        part.copy_(stored[name])
+    optimizer.steps = facts["optimizer_steps"]
     return TrainingState(
         step=facts["step"],
         position=Position.from_dict(facts["position"]),
@@ -133,16 +132,3 @@ def remove_checkpoints(checkpoints: list[Checkpoint]) -> None:
     """Remove checkpoints from the disk."""
     for checkpoint in checkpoints:
         remove_folder(checkpoint.path)
-
-
-def _optimizer_tensors(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    tensors: dict[str, Tensor] = {}
-    for name, parameter in model.named_parameters():
-        state: dict[str, Any] = optimizer.state.get(parameter, {})
-        tensors |= {f"{name}.{key}": state[key].cpu() for key in _ADAM if key in state}
-    return tensors
-
-
-def _placed(tensor: Tensor, key: str, parameter: nn.Parameter) -> Tensor:
-    """Put a tensor of optimizer state where fused Adam wants it: beside its weight."""
-    return tensor.to(parameter.device) if key != "step" or parameter.device.type != "cpu" else tensor

@@ -1,7 +1,7 @@
 """Adam and the paper's learning rate (§5.3)."""
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from regard.settings import TrainingSettings
 
@@ -16,25 +16,66 @@ def learning_rate(step: int, d_model: int, warmup: int, peak: float | None = Non
     return float(peak * min((warmup / step) ** 0.5, step / warmup))
 
 
-def make_optimizer(model: nn.Module, settings: TrainingSettings) -> torch.optim.Adam:
-    """Return Adam over all weights; the learning rate is set anew at each step."""
-    return torch.optim.Adam(
-        model.parameters(), lr=0.0, betas=(settings.beta1, settings.beta2), eps=settings.epsilon, fused=True
-    )
+class Adam:
+    """Adam over all weights of a model (§5.3).
 
+    The weights are laid into one flat tensor, their gradients into another and Adam's two running means likewise, so
+    that summing, scaling, clearing and stepping take a few operations, however many weights there are.
+    """
 
-class Gradients:
-    """All gradients of a model in one flat tensor: summing, scaling and clearing them is one operation each."""
-
-    def __init__(self, model: nn.Module) -> None:
-        weights = list(model.parameters())
-        self.flat = torch.zeros(sum(weight.numel() for weight in weights), device=weights[0].device)
+    def __init__(self, model: nn.Module, settings: TrainingSettings) -> None:
+        self.beta1, self.beta2, self.epsilon = settings.beta1, settings.beta2, settings.epsilon
+        self.weights = torch.cat([weight.detach().flatten() for weight in model.parameters()])
+        self.gradient, self.mean, self.square = (torch.zeros_like(self.weights) for _ in range(3))
+        self.steps = 0
+        self._places = {}
         start = 0
-        for weight in weights:
-            # Where there is a gradient already, autograd adds to it in place.
-            weight.grad = self.flat[start : start + weight.numel()].view_as(weight)
+        for name, weight in model.named_parameters():
+            self._places[name] = start, weight.shape
+            weight.data = self._view(self.weights, name)
+            weight.grad = self._view(self.gradient, name)  # autograd adds to a gradient that is there, in place
             start += weight.numel()
 
+    @torch.no_grad()
+    def step(self, rate: float, scale: float = 1.0) -> None:
+        """Change the weights by the gradient times `scale`, and clear the gradient.
+
+        m ← β1·m + (1 - β1)·g and v ← β2·v + (1 - β2)·g²; weights ← weights - rate · m̂ / (√v̂ + ε), where m̂ and v̂ are m
+        and v divided by 1 - β1^t and 1 - β2^t, for step t.
+        """
+        self.steps += 1
+        step, divisor = (torch.tensor(float(number), device=self.weights.device) for number in (self.steps, 1 / scale))
+        # One pass over memory. (torch.optim.Adam calls just this, but loads a compiler first, which takes seconds.)
+        torch._fused_adam_(
+            [self.weights],
+            [self.gradient],
+            [self.mean],
+            [self.square],
+            [],
+            [step],
+            lr=rate,
+            beta1=self.beta1,
+            beta2=self.beta2,
+            weight_decay=0.0,
+            eps=self.epsilon,
+            amsgrad=False,
+            maximize=False,
+            grad_scale=divisor,
+        )
+        self.clear()
+
     def clear(self) -> None:
-        """Set them to zero."""
-        self.flat.zero_()
+        """Forget the gradient."""
+        self.gradient.zero_()
+
+    def state(self) -> dict[str, Tensor]:
+        """Return views of the running means, by the names of their weights: what a checkpoint keeps."""
+        return {
+            f"{name}.{key}": self._view(flat, name)
+            for name in self._places
+            for key, flat in (("mean", self.mean), ("square", self.square))
+        }
+
+    def _view(self, flat: Tensor, name: str) -> Tensor:
+        start, shape = self._places[name]
+        return flat[start : start + shape.numel()].view(shape)

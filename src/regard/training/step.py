@@ -14,7 +14,7 @@ from regard.seeds import mix
 from regard.settings import TrainingSettings
 from regard.training.distributed import World
 from regard.training.objective import batch_loss
-from regard.training.optimizer import Gradients, make_optimizer
+from regard.training.optimizer import Adam
 
 
 @dataclass(frozen=True)
@@ -34,14 +34,13 @@ class StepReport:
 
 
 class Stepper:
-    """A model with its optimizer and gradients: what changes the weights."""
+    """A model with its optimizer: what changes the weights."""
 
     def __init__(
         self, model: Transformer, store: Store, settings: TrainingSettings, machine: Machine, world: World
     ) -> None:
         self.model, self.store, self.settings, self.machine, self.world = model, store, settings, machine, world
-        self.optimizer = make_optimizer(model, settings)
-        self.gradients = Gradients(model)
+        self.optimizer = Adam(model, settings)
 
     def take(self, step: Step, number: int, rate: float, stop: bool = False) -> StepReport:
         """Add up the gradients of this process's pieces and of the others', then change the weights once.
@@ -60,22 +59,20 @@ class Stepper:
             sums[:2] += torch.stack([loss.smoothed.detach(), loss.plain.detach()]).to(sums)
             sums[2] += batch.tokens
         self.world.sum(sums)
-        self.world.sum(self.gradients.flat)
+        self.world.sum(self.optimizer.gradient)
         smoothed, plain, tokens, stops = sums.tolist()
         norm = self._change_weights(tokens, rate)
         return StepReport(smoothed, plain, int(tokens), norm, stop=stops > 0)
 
     def _change_weights(self, tokens: float, rate: float) -> float:
         """Step by the mean gradient a token, unless it is not finite; return its norm, and clear the gradients."""
-        gradient = self.gradients.flat.div_(tokens)
-        norm = float(torch.linalg.vector_norm(gradient))
-        if math.isfinite(norm):
-            if self.settings.clip_norm is not None and norm > self.settings.clip_norm:
-                gradient.mul_(self.settings.clip_norm / norm)
-            for group in self.optimizer.param_groups:
-                group["lr"] = rate
-            self.optimizer.step()
-        self.gradients.clear()
+        norm = float(torch.linalg.vector_norm(self.optimizer.gradient)) / tokens
+        if not math.isfinite(norm):
+            self.optimizer.clear()
+            return norm
+        largest = self.settings.clip_norm
+        clip = largest / norm if largest is not None and norm > largest else 1.0
+        self.optimizer.step(rate, clip / tokens)
         return norm
 
     def try_largest_batch(self) -> None:
@@ -98,4 +95,4 @@ class Stepper:
                     "the same)"
                 ) from None
             finally:
-                self.gradients.clear()
+                self.optimizer.clear()
