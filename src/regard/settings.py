@@ -165,6 +165,11 @@ class TrainingSettings(Section):
     learning_rate: float | None = Field(
         None, gt=0, description="Peak of the learning rate, after warmup; unset: d_model^-0.5 · warmup^-0.5 (§5.3)."
     )
+    schedule: Literal["paper", "linear"] = Field(
+        "paper",
+        description="How the learning rate falls after warmup: with 1/√step as in the paper (§5.3), or in a straight "
+        "line to zero after the last step, which gets more out of few steps.",
+    )
     beta1: float = Field(0.9, ge=0, lt=1, description="Adam's β1 (§5.3).")
     beta2: float = Field(0.98, ge=0, lt=1, description="Adam's β2 (§5.3).")
     epsilon: float = Field(1e-9, gt=0, description="Adam's ε (§5.3).")

@@ -64,7 +64,7 @@ def test_the_source_is_held_once_a_sentence_however_many_hypotheses_look_at_it(t
     assert all(ours is before for ours, before in zip(wide.source, state.source, strict=True))  # not even copied
     _, wide = model.step(wide, torch.full((3, 7), 5))
     assert {layer.keys.size(0) for layer in wide.source} == {3}
-    assert {layer.keys.size(0) for layer in wide.past} == {3 * 7}
+    assert {layer.buffers.keys.size(0) for layer in wide.past} == {3 * 7}
     fewer = wide.select(torch.tensor([[0, 3], [14, 14]]))
     assert {layer.values.size(0) for layer in fewer.source} == {2}
     assert fewer.mask.size(0) == 2
@@ -74,9 +74,9 @@ def test_a_selection_of_everything_in_order_copies_nothing(tiny_model, random_so
     model = tiny_model()
     _, state = model.step(model.start(model.encode(random_source([5, 3]))), torch.full((2, 1), START))
     same = state.select(torch.tensor([[0], [1]]))
-    assert all(new.keys is old.keys for new, old in zip(same.past, state.past, strict=True))
+    assert all(new is old for new, old in zip(same.past, state.past, strict=True))
     swapped = state.select(torch.tensor([[1], [0]]))
-    assert torch.equal(swapped.past[0].keys, state.past[0].keys[[1, 0]])
+    assert torch.equal(swapped.past[0].last()[0], state.past[0].last()[0][[1, 0]])
     assert torch.equal(swapped.source[0].keys, state.source[0].keys[[1, 0]])
 
 
@@ -88,6 +88,10 @@ def test_a_step_leaves_the_state_before_it_as_it_was(tiny_model, random_source):
     assert isinstance(after, DecoderState)
     assert (before.position, after.position) == (0, 1)
     assert torch.equal(first, again)
+    one, _ = model.step(after, torch.tensor([[5], [6]]))
+    other, _ = model.step(after, torch.tensor([[7], [8]]))
+    assert torch.equal(one, model.step(after, torch.tensor([[5], [6]]))[0])
+    assert not torch.equal(one, other)
 
 
 def test_in_search_the_decoder_sees_one_position_a_step_and_the_source_once(tiny_model, random_source, monkeypatch):

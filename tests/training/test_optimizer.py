@@ -20,24 +20,37 @@ EXACT = 1e-12  # relative; a few roundings of float64
     ],
 )
 def test_the_learning_rate_is_the_papers_formula(step, expected):
-    assert learning_rate(step, d_model=512, warmup=4000) == pytest.approx(expected, rel=EXACT)
+    assert learning_rate(step, d_model=512, settings=TrainingSettings()) == pytest.approx(expected, rel=EXACT)
 
 
 def test_the_papers_peak_is_what_one_computes_by_hand():
     # 1 / √512 = 0.0441942 and 1 / √4000 = 0.0158114; given to six digits.
-    assert learning_rate(4000, 512, 4000) == pytest.approx(6.98771e-4, rel=1e-5)
-    assert learning_rate(100_000, 512, 4000) == pytest.approx(1.39754e-4, rel=1e-5)
+    assert learning_rate(4000, 512, TrainingSettings()) == pytest.approx(6.98771e-4, rel=1e-5)
+    assert learning_rate(100_000, 512, TrainingSettings()) == pytest.approx(1.39754e-4, rel=1e-5)
 
 
 @pytest.mark.parametrize(("step", "expected"), [(1, 5e-6), (500, 2.5e-3), (1000, 5e-3), (4000, 2.5e-3)])
 def test_with_a_peak_the_same_curve_reaches_that_value(step, expected):
-    assert learning_rate(step, 512, 1000, peak=5e-3) == pytest.approx(expected, rel=EXACT)
+    settings = TrainingSettings(warmup=1000, learning_rate=5e-3)
+    assert learning_rate(step, 512, settings) == pytest.approx(expected, rel=EXACT)
 
 
 @pytest.mark.parametrize("step", [1, 7, 300, 4000, 9999])
 def test_the_peak_of_the_paper_gives_the_papers_curve(step):
-    peak = learning_rate(4000, 512, 4000)
-    assert learning_rate(step, 512, 4000, peak) == pytest.approx(learning_rate(step, 512, 4000), rel=EXACT)
+    peak = learning_rate(4000, 512, TrainingSettings())
+    settings = TrainingSettings(learning_rate=peak)
+    assert learning_rate(step, 512, settings) == pytest.approx(learning_rate(step, 512, TrainingSettings()), rel=EXACT)
+
+
+@pytest.mark.parametrize(("step", "expected"), [(1, 0.5), (2, 1.0), (3, 0.8), (4, 0.6), (6, 0.2), (7, 0.0), (100, 0.0)])
+def test_a_linear_schedule_is_zero_only_after_the_last_step(step, expected):
+    settings = TrainingSettings(schedule="linear", learning_rate=1.0, warmup=2, steps=6)
+    assert learning_rate(step, 512, settings) == pytest.approx(expected, rel=EXACT, abs=EXACT)
+
+
+def test_a_linear_schedule_whose_warmup_is_never_over_only_rises():
+    settings = TrainingSettings(schedule="linear", learning_rate=1.0, warmup=10, steps=5)
+    assert [learning_rate(step, 512, settings) for step in range(1, 6)] == pytest.approx([0.1, 0.2, 0.3, 0.4, 0.5])
 
 
 def test_adam_has_the_papers_numbers():

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.model.initial import glorot
+from regard.model.past import Past
 
 
 class KeysValues(NamedTuple):
@@ -87,16 +88,12 @@ class SelfAttention(nn.Module):
             mixed = attend_nearby(queries, keys, values, self.neighbours // 2, mask, causal)
         return self.output(join_heads(mixed))  # type: ignore[no-any-return]
 
-    def step(self, x: Tensor, past: KeysValues | None) -> tuple[Tensor, KeysValues]:
+    def step(self, x: Tensor, past: Past | None) -> tuple[Tensor, Past]:
         """Look back from one new position (B, 1, D) at it and all before it; return (B, 1, D) and the longer past."""
         queries, keys, values = self.project(x)
-        if past is not None:
-            keys = torch.cat([past.keys, keys], dim=2)  # (B, H, T, d_k)
-            values = torch.cat([past.values, values], dim=2)  # (B, H, T, d_v)
-        if self.neighbours is not None:
-            seen = self.neighbours // 2 + 1
-            keys, values = keys[:, :, -seen:], values[:, :, -seen:]
-        return self.output(join_heads(attend(queries, keys, values))), KeysValues(keys, values)
+        seen = None if self.neighbours is None else self.neighbours // 2 + 1
+        past = (Past.empty(keys, values) if past is None else past).append(keys, values, seen)
+        return self.output(join_heads(attend(queries, *past.last(seen)))), past
 
     def weights(self, x: Tensor, mask: Tensor | None = None, causal: bool = False) -> Tensor:
         """Return who looks at whom, (B, H, N, N), for the same arguments as `forward`."""

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from regard.model.attention import KeysValues
+from regard.model.past import Past
 
 
 @dataclass(frozen=True)
 class DecoderState:
     """The past of B·K hypotheses, and the source of B sentences, held once however many hypotheses look at it."""
 
-    past: tuple[KeysValues | None, ...]  # a layer each: (B·K, H, T, E)
+    past: tuple[Past | None, ...]  # a layer each, of B·K sequences
     source: tuple[KeysValues, ...]  # a layer each: (B, H, S, E)
     mask: Tensor | None  # (B, 1, 1, S)
     beams: int  # K
@@ -27,19 +28,15 @@ class DecoderState:
         a sentence forgets it; naming a parent twice lets two hypotheses continue it.
         """
         rows = parents.flatten()
-        past = tuple(_take(layer, rows) if layer is not None else None for layer in self.past)
         sentences = parents[:, 0] // self.beams
-        source, mask = self.source, self.mask
-        if not _is_everything(sentences, self.source[0].keys.size(0)):
-            source = tuple(_take(layer, sentences) for layer in source)
+        past, source, mask = self.past, self.source, self.mask
+        count = source[0].keys.size(0)
+        if not _is_everything(rows, count * self.beams):
+            past = tuple(layer if layer is None else layer.select(rows) for layer in past)
+        if not _is_everything(sentences, count):
+            source = tuple(KeysValues(*(part.index_select(0, sentences) for part in layer)) for layer in source)
             mask = None if mask is None else mask[sentences]
         return DecoderState(past, source, mask, parents.size(1), self.position)
-
-
-def _take(layer: KeysValues, rows: Tensor) -> KeysValues:
-    if _is_everything(rows, layer.keys.size(0)):
-        return layer
-    return KeysValues(layer.keys.index_select(0, rows), layer.values.index_select(0, rows))
 
 
 def _is_everything(rows: Tensor, count: int) -> bool:

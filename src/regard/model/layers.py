@@ -13,6 +13,7 @@ from torch.nn import functional as F
 from regard.model.attention import CrossAttention, KeysValues, SelfAttention
 from regard.model.dropout import Dropout
 from regard.model.initial import glorot
+from regard.model.past import Past
 
 Activation = Literal["relu", "gelu", "swish"]
 Norm = Literal["post", "pre"]
@@ -111,9 +112,7 @@ class DecoderLayer(nn.Module):
         x = block.leave(x, self.self_attention(block.enter(x), causal=True))
         return self._look_and_think(x, self.cross_attention.project_memory(memory), mask)
 
-    def step(
-        self, x: Tensor, past: KeysValues | None, source: KeysValues, mask: Tensor | None
-    ) -> tuple[Tensor, KeysValues]:
+    def step(self, x: Tensor, past: Past | None, source: KeysValues, mask: Tensor | None) -> tuple[Tensor, Past]:
         """Return (B, K, D) for one new position of each of the K hypotheses of B sentences, and the longer past."""
         batch, beams, width = x.shape
         block = self.self_attention_residual

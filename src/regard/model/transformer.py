@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 from torch import Tensor, nn
 
-from regard.model.attention import KeysValues
 from regard.model.cache import DecoderState
 from regard.model.embedding import InputLayer, OutputLayer
 from regard.model.layers import DecoderLayer, EncoderLayer, LayerShape
+from regard.model.past import Past
 from regard.model.protocol import Memory
 from regard.tokens import PAD
 
@@ -69,7 +69,7 @@ class Decoder(nn.Module):
         """Read one token a hypothesis (B, K); return (B, K, D) and the state one position on."""
         batch, beams = tokens.shape
         x = self.entry(tokens.reshape(batch * beams, 1), start=state.position).view(batch, beams, -1)
-        past: list[KeysValues] = []
+        past: list[Past] = []
         for layer, before, source in zip(self.layers, state.past, state.source, strict=True):
             x, now = layer.step(x, before, source, state.mask)
             past.append(now)

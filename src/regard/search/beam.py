@@ -15,6 +15,7 @@ from torch import Tensor
 
 from regard.model.protocol import StateType, TranslationModel
 from regard.search.hypothesis import Hypothesis, check_numbers, length_penalty, make_hypothesis, rule_out
+from regard.search.top import top
 from regard.tokens import END, START
 
 _DEAD = float("-inf")
@@ -71,15 +72,19 @@ def beam_search(
 def extend(live: Live, scores: Tensor, room: Tensor) -> Extended:
     """Return each sentence's best extensions, as many as it has `room` (B,) for; the places beyond are dead."""
     batch, beams, vocabulary = scores.shape
-    total = (live.log_probability[:, :, None] + scores).view(batch, beams * vocabulary)
-    log_probability, index = total.topk(min(int(room.max()), beams * vocabulary), dim=1)  # (B, K)
-    rank = torch.arange(index.size(1), device=index.device)
+    count = int(room.max())
+    # A hypothesis has no more of the best extensions than there are in all.
+    each, tokens = top(scores.view(batch * beams, vocabulary), min(count, vocabulary))
+    each, tokens = each.view(batch, beams, -1), tokens.view(batch, -1)
+    total = (live.log_probability[:, :, None] + each).flatten(1)
+    log_probability, place = total.topk(min(count, total.size(1)), dim=1)  # (B, K)
+    rank = torch.arange(place.size(1), device=place.device)
     log_probability = log_probability.masked_fill(rank >= room[:, None], _DEAD)
     return Extended(
         log_probability,
-        parent=index // vocabulary,
-        token=index % vocabulary,
-        token_score=scores.view(batch, -1).gather(1, index),
+        parent=place // each.size(2),
+        token=tokens.gather(1, place),
+        token_score=each.flatten(1).gather(1, place),
     )
 
 

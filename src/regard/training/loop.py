@@ -178,8 +178,7 @@ class Training:
 
     def rate(self) -> float:
         """Return the learning rate of the current step."""
-        training = self.settings.training
-        return learning_rate(self.state.step, self.settings.model.d_model, training.warmup, training.learning_rate)
+        return learning_rate(self.state.step, self.settings.model.d_model, self.settings.training)
 
     def validate(self, log: Log | None) -> None:
         """Validate the weights as they are; show and log the result, with some translations."""

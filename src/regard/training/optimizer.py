@@ -6,14 +6,20 @@ from torch import Tensor, nn
 from regard.settings import TrainingSettings
 
 
-def learning_rate(step: int, d_model: int, warmup: int, peak: float | None = None) -> float:
-    """Return d_model^-0.5 · min(step^-0.5, step · warmup^-1.5), steps counted from 1 (§5.3).
+def learning_rate(step: int, d_model: int, settings: TrainingSettings) -> float:
+    """Return the learning rate of a step, counted from 1.
 
-    With `peak`, the same curve scaled to that value at step `warmup`.
+    The paper's is d_model^-0.5 · min(step^-0.5, step · warmup^-1.5) (§5.3). A `learning_rate` in the settings scales
+    the curve to that value at its peak, step `warmup`; the schedule 'linear' falls from there to zero after the last.
     """
+    warmup, peak = settings.warmup, settings.learning_rate
     if peak is None:
-        return float(d_model**-0.5 * min(step**-0.5, step * warmup**-1.5))
-    return float(peak * min((warmup / step) ** 0.5, step / warmup))
+        peak = (d_model * warmup) ** -0.5
+    if step <= warmup:
+        return peak * step / warmup
+    if settings.schedule == "linear":
+        return peak * max(0.0, 1 - (step - warmup) / (settings.steps + 1 - warmup))
+    return peak * float((warmup / step) ** 0.5)
 
 
 class Adam:
