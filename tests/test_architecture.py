@@ -38,8 +38,11 @@ MAY_IMPORT: dict[str, set[str]] = {
     "model_folder": {"errors", "files", "settings", "text", "model"},
     "translation": {"errors", "settings", "text", "search"},
     "translator": LIBRARY | {"translation"},
-    "training": LIBRARY | {"translation", "translator"},
-    "cli": LIBRARY | {"translation", "translator", "training"},
+    # several processes
+    "children": {"errors"},
+    "sharing": {"errors", "launch", "children"},
+    "training": LIBRARY | {"translation", "translator", "children", "sharing"},
+    "cli": LIBRARY | {"translation", "translator", "children", "sharing", "training"},
     "__main__": {"cli"},
     # the public names, which load lazily; the version number is anybody's
     "__init__": {"translation", "translator", "training"},

@@ -167,3 +167,6 @@ def test_torchrun_and_processes_contradict_each_other(
     assert ended.code == 2
     assert "--processes 4 goes without torchrun, which has started 2 already" in ended.err
     assert not (tmp_path / "run").exists()
+    ended = regard("evaluate", tmp_path)
+    assert ended.code == 2
+    assert "'regard evaluate' is for one process; torchrun is for train and translate" in ended.err

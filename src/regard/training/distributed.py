@@ -17,11 +17,11 @@ import torch.distributed as dist
 from torch import Tensor
 from torch.distributed import HashStore, Store  # type: ignore[attr-defined]
 
-from regard.errors import TrainingError
+from regard.children import MEETING
+from regard.errors import LostOthersError
 
 Item = TypeVar("Item")
 
-MEETING = timedelta(minutes=2)  # the longest way from being there to being connected
 _TIMEOUT = timedelta(minutes=30)  # the longest one process may be busy alone: validating, writing, preparing
 _INTERFACE = "GLOO_SOCKET_IFNAME"
 
@@ -68,10 +68,6 @@ class World:
     def meet(self) -> None:
         """Wait until all processes are here."""
         self.sum(torch.zeros(1))
-
-
-class LostOthersError(TrainingError):
-    """Another process has ended, or has been silent for too long, while this one waited for it."""
 
 
 @contextmanager

@@ -6,25 +6,22 @@ they go on from the last checkpoint as after any other kill.
 """
 
 import json
-import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import torch
-import torch.distributed as dist
-from torch.distributed import PrefixStore, Store  # type: ignore[attr-defined]
-from torch.distributed.rendezvous import rendezvous
+from torch.distributed import Store  # type: ignore[attr-defined]
 
 from regard.launch import Launch
-from regard.training.distributed import MEETING, LostOthersError, World, joined
+from regard.sharing import await_word, torchrun_store
+from regard.training.distributed import World, joined
 from regard.training.helpers import Work, helped
 
 Meeting = Callable[[int, Work, tuple[Any, ...]], AbstractContextManager[World]]
 """Brings the first process together with the others, whoever starts them; see `helped`."""
 
 _TASK, _FINISHED = "task", "finished"
-_LONGEST_PAUSE = 1.0  # seconds between two looks for a word of the first process
 
 
 @contextmanager
@@ -36,14 +33,14 @@ def leading(launch: Launch | None) -> Iterator[Meeting]:
     if launch is None:
         yield helped
         return
-    store = _open_store(launch)
+    with torchrun_store(launch) as store:
 
-    def call(processes: int, work: Work, arguments: tuple[Any, ...]) -> AbstractContextManager[World]:
-        store.set(_TASK, json.dumps(arguments))
-        return _joined(launch, store)
+        def call(processes: int, work: Work, arguments: tuple[Any, ...]) -> AbstractContextManager[World]:
+            store.set(_TASK, json.dumps(arguments))
+            return _joined(launch, store)
 
-    yield call
-    store.set(_FINISHED, "")
+        yield call
+        store.set(_FINISHED, "")
 
 
 def follow(launch: Launch, work: Work) -> None:
@@ -51,21 +48,11 @@ def follow(launch: Launch, work: Work) -> None:
 
     Raises `LostOthersError` if the others are lost.
     """
-    try:
-        store = _open_store(launch)
-        if _await_word(store, _TASK, _FINISHED) == _TASK:
+    with torchrun_store(launch) as store:
+        if await_word(store, _TASK, _FINISHED) == _TASK:
             with _joined(launch, store) as world:
                 work(world, *json.loads(store.get(_TASK)))
-            _await_word(store, _FINISHED)
-    except dist.DistError as error:
-        reason = str(error).splitlines()[0]
-        raise LostOthersError(f"process {launch.rank + 1} of {launch.size} lost torchrun: {reason}") from error
-
-
-def _open_store(launch: Launch) -> Store:
-    """Connect to the store that torchrun keeps; what an earlier attempt has left there has other names."""
-    store, _, _ = next(rendezvous("env://", timeout=MEETING))
-    return PrefixStore(f"regard/{launch.attempt}/{launch.size}", store)
+            await_word(store, _FINISHED)
 
 
 def _joined(launch: Launch, store: Store) -> AbstractContextManager[World]:
@@ -73,14 +60,3 @@ def _joined(launch: Launch, store: Store) -> AbstractContextManager[World]:
         return nullcontext(World(local_rank=launch.local_rank))
     far, cuda = not launch.is_one_machine, torch.cuda.is_available()
     return joined(launch.rank, launch.size, store, local_rank=launch.local_rank, far=far, cuda=cuda)
-
-
-def _await_word(store: Store, *words: str) -> str:
-    """Wait for the first process to say one of some words; torchrun ends this one if that never comes."""
-    pause = 0.02
-    while True:
-        for word in words:
-            if store.check([word]):
-                return word
-        time.sleep(pause)
-        pause = min(1.5 * pause, _LONGEST_PAUSE)
