@@ -16,7 +16,7 @@ from regard.files import remove_leftovers
 from regard.launch import Launch, read_launch
 from regard.machine import Machine, choose_machine
 from regard.model.build import build_model
-from regard.model.transformer import count_weights
+from regard.model.transformer import Transformer, count_weights
 from regard.model_folder import FACTS, read_settings
 from regard.progress import Display, QuietDisplay, open_display
 from regard.seeds import mix
@@ -36,9 +36,10 @@ from regard.training.checkpoint import (
 from regard.training.distributed import World
 from regard.training.finish import finish
 from regard.training.log import Interval, Log, require_tensorboard
-from regard.training.optimizer import learning_rate
+from regard.training.optimizer import Adam, learning_rate
 from regard.training.processes import Workforce, choose_workforce, launched_workforce
 from regard.training.run import Run, open_run, with_absolute_paths
+from regard.training.sharded import ShardedStepper
 from regard.training.step import Stepper, StepReport
 from regard.training.stop import StopRequest, TrainingStopped, stop_on_signal
 from regard.training.torchrun import follow, leading
@@ -143,17 +144,30 @@ class Training:
         self.settings, self.run, self.data, self.world, self.display = settings, run, data, world, display
         self.machine = machine
         torch.manual_seed(mix(settings.training.seed))
-        self.model = build_model(settings.model, len(data.vocabulary)).to(machine.device)
-        self.stepper = Stepper(self.model, data.train, settings.training, machine, world)
+        self.model = self._build()
+        self.stepper: Stepper
+        if settings.training.shard and world.size > 1:
+            self.stepper = ShardedStepper(self.model, data.train, settings.training, machine, world)
+        else:
+            self.stepper = Stepper(self.model.to(machine.device), data.train, settings.training, machine, world)
         self.state = TrainingState()
         self.kept: list[Checkpoint] = []  # on the disk, and whole; known to the first process
         self.pairs = pick_sentences(settings.data.valid, settings.training.validation_sentences)
+
+    def _build(self) -> Transformer:
+        return build_model(self.settings.model, len(self.data.vocabulary))
 
     def go_on(self) -> None:
         """Load the newest checkpoint that is whole, if there is one; the first process decides, for all."""
         newest = self.world.from_first(self._survey_checkpoints() if self.world.is_first else None)
         if newest is not None:
-            self.state = read_checkpoint(newest, self.model, self.stepper.optimizer)
+            if isinstance(self.stepper, ShardedStepper):
+                whole = self._build()
+                optimizer = Adam(whole, self.settings.training)
+                self.state = read_checkpoint(newest, whole, optimizer)
+                self.stepper.scatter(whole, optimizer)
+            else:
+                self.state = read_checkpoint(newest, self.model, self.stepper.optimizer)
             self.display.say(f"going on from {newest}")
 
     def _survey_checkpoints(self) -> Path | None:
@@ -189,12 +203,16 @@ class Training:
                     self.write_checkpoint(regular=True)
                     interval = Interval()
                     clock.restart()
-                elif report.stop or clock.checkpoint_is_due():
+                elif report.stop or self._agreed(clock.checkpoint_is_due()):
                     self.write_checkpoint(regular=False)
                     clock.restart()
                 if report.stop:
                     self.world.meet()  # nobody leaves before the checkpoint is there
                     raise TrainingStopped(self.run.folder, state.step, stop.signal_number)
+
+    def _agreed(self, due: bool) -> bool:
+        """Return the first process's word, where all have to do something; elsewhere each may have its own."""
+        return self.world.from_first(due) if isinstance(self.stepper, ShardedStepper) else due
 
     def take_step(self, step: Step, stop: bool) -> StepReport:
         """Take the next step and count it; raises `TrainingError` after too many without a finite gradient."""
@@ -225,10 +243,11 @@ class Training:
         """Validate the weights as they are; show and log the result, with some translations."""
         if not self.settings.data.valid:
             return
-        state = self.state
-        found, samples = validate(
-            self.model, self.data, self.pairs, state.step, self.settings, self.machine, self.world
-        )
+        state, model = self.state, self.model
+        if isinstance(self.stepper, ShardedStepper):  # without gradients and Adam's state it may fit
+            model = self._build().to(self.machine.device)
+            self.stepper.gather_weights(model)
+        found, samples = validate(model, self.data, self.pairs, state.step, self.settings, self.machine, self.world)
         state.validations.append(found)
         best = validations_since_best(state.validations, self.settings.training.choose_by) == 0
         self.display.say(f"step {state.step:,}: {found.describe()}{' (best so far)' if best else ''}", found.facts())
@@ -239,10 +258,15 @@ class Training:
 
     def write_checkpoint(self, regular: bool) -> None:
         """Write a checkpoint and remove those that neither going on nor the average will need."""
+        training, model, optimizer = self.settings.training, self.model, self.stepper.optimizer
+        if isinstance(self.stepper, ShardedStepper):
+            model = self._build()
+            self.stepper.gather_weights(model)
+            optimizer = Adam(model, training)
+            self.stepper.gather_state(optimizer)
         if not self.world.is_first:
             return
-        training = self.settings.training
-        newest = write_checkpoint(self.run.checkpoints, self.model, self.stepper.optimizer, self.state, regular)
+        newest = write_checkpoint(self.run.checkpoints, model, optimizer, self.state, regular)
         there = [newest, *self.kept]
         needed = choose_checkpoints(
             there, self.state.validations, training.average, training.average_checkpoints, training.choose_by
