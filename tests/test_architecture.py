@@ -13,7 +13,7 @@ import pytest
 SOURCE = Path(__file__).parent.parent / "src" / "regard"
 
 # Each room with the rooms it may import. A room is a folder or a file of src/regard; a new one needs a line here.
-GROUND = {"errors", "tokens", "seeds", "system", "files", "progress", "settings"}
+GROUND = {"errors", "tokens", "seeds", "system", "launch", "files", "progress", "settings"}
 LIBRARY = GROUND | {"text", "data", "model", "search", "machine", "model_folder", "evaluate", "attention_maps"}
 MAY_IMPORT: dict[str, set[str]] = {
     # the ground
@@ -21,6 +21,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "tokens": set(),
     "seeds": set(),
     "system": set(),
+    "launch": {"errors"},
     "files": {"errors"},
     "progress": {"errors"},
     "settings": {"errors"},
@@ -37,8 +38,11 @@ MAY_IMPORT: dict[str, set[str]] = {
     "model_folder": {"errors", "files", "settings", "text", "model"},
     "translation": {"errors", "settings", "text", "search"},
     "translator": LIBRARY | {"translation"},
-    "training": LIBRARY | {"translation", "translator"},
-    "cli": LIBRARY | {"translation", "translator", "training"},
+    # several processes
+    "children": {"errors"},
+    "sharing": {"errors", "launch", "children"},
+    "training": LIBRARY | {"translation", "translator", "children", "sharing"},
+    "cli": LIBRARY | {"translation", "translator", "children", "sharing", "training"},
     "__main__": {"cli"},
     # the public names, which load lazily; the version number is anybody's
     "__init__": {"translation", "translator", "training"},

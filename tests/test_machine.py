@@ -69,6 +69,24 @@ def test_a_device_that_is_not_there_is_a_user_s_mistake(name):
         machine.choose_device(name)
 
 
+def test_processes_of_one_machine_share_its_cpu_or_have_a_gpu_each(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert machine.choose_machine("auto", local_rank=3).device == CPU
+    assert machine.choose_own_device("cpu", 1)[0] == CPU
+    with pytest.raises(UserError, match="finds no GPU, as there are 0"):
+        machine.choose_own_device("cuda", 0)
+    with pytest.raises(UserError, match="'cuda:1' under torchrun: each process takes a GPU of its own"):
+        machine.choose_own_device("cuda:1", 1)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setattr(torch.cuda, "set_device", lambda device: None)
+    monkeypatch.setattr(machine, "choose_device", lambda name: (torch.device(name), machine.Choice(name, "")))
+    device, choice = machine.choose_own_device("auto", 1)
+    assert (device, str(choice)) == (torch.device("cuda:1"), "cuda:1 (a GPU for each process)")
+    with pytest.raises(UserError, match=r"process 3 of this machine finds no GPU.*--nproc-per-node=2"):
+        machine.choose_own_device("auto", 2)
+
+
 def test_no_threads_are_a_user_s_mistake():
     with pytest.raises(UserError, match="at least 1"):
         machine.choose_machine("cpu", threads=0)

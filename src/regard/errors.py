@@ -55,6 +55,14 @@ class TrainingError(RegardError):
     """A training that can't go on, with the last good checkpoint named where there is one."""
 
 
+class ProcessError(RegardError):
+    """One of several processes that work together has failed, or is lost."""
+
+
+class LostOthersError(ProcessError):
+    """Another process has ended, or has been silent for too long, while this one waited for it."""
+
+
 def did_you_mean(word: str, known: Sequence[str]) -> str:
     """Return " Did you mean …?" with the closest known word, or an empty string if none is close."""
     close = get_close_matches(word, known, n=1, cutoff=0.6)

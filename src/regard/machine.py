@@ -54,11 +54,16 @@ class Machine:
         return torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self.precision == "bfloat16")
 
 
-def choose_machine(device: str = "auto", precision: str = "auto", threads: int | None = None) -> Machine:
-    """Decide what to use, apply the number of threads, and keep freed memory in the process."""
+def choose_machine(
+    device: str = "auto", precision: str = "auto", threads: int | None = None, local_rank: int | None = None
+) -> Machine:
+    """Decide what to use, apply the number of threads, and keep freed memory in the process.
+
+    One of several processes that torchrun has started on this machine gives its number among them, `local_rank`.
+    """
     if threads is not None and threads < 1:
         raise UserError(f"threads = {threads}: must be at least 1")
-    where, device_choice = choose_device(device)
+    where, device_choice = choose_device(device) if local_rank is None else choose_own_device(device, local_rank)
     kind, precision_choice = choose_precision(precision, where)
     if threads is not None:
         torch.set_num_threads(threads)
@@ -86,6 +91,26 @@ def choose_device(name: str) -> tuple[torch.device, Choice]:
         reason = (str(error) or type(error).__name__).splitlines()[0]
         raise UserError(f"device {name!r} can't be used: {reason}") from None
     return device, Choice(name, "as asked")
+
+
+def choose_own_device(name: str, local_rank: int) -> tuple[torch.device, Choice]:
+    """Return the device of one of several processes of this machine: each has a GPU of its own, or all share the CPU.
+
+    Raises `UserError` if there are fewer GPUs than processes, or for a device that can't be shared out.
+    """
+    if name == "cpu" or (name == "auto" and not torch.cuda.is_available()):
+        return torch.device("cpu"), Choice("cpu", "as asked" if name == "cpu" else "no GPU that processes can share")
+    if name not in ("auto", "cuda"):
+        raise UserError(f"device {name!r} under torchrun: each process takes a GPU of its own; say cuda, cpu or auto")
+    gpus = torch.cuda.device_count()
+    if local_rank >= gpus:
+        raise UserError(
+            f"process {local_rank + 1} of this machine finds no GPU, as there are {gpus}; start torchrun with "
+            f"--nproc-per-node={max(gpus, 1)}, or say --device cpu"
+        )
+    device, choice = choose_device(f"cuda:{local_rank}")
+    torch.cuda.set_device(device)
+    return device, Choice(choice.value, "a GPU for each process")
 
 
 def choose_precision(name: str, device: torch.device) -> tuple[Precision, Choice]:

@@ -201,6 +201,12 @@ class TrainingSettings(Section):
         "auto", description="Type of matrix products: 'auto' is bfloat16 on a GPU that has it, float32 elsewhere."
     )
 
+    shard: bool = Field(
+        False,
+        description="Give each process a part of every weight, its gradient and Adam's state, instead of all (FSDP), "
+        "for models that do not fit one device. Checkpoints are whole and load on any number of processes.",
+    )
+
     @property
     def pieces(self) -> int:
         """Into how many micro-batches a step is cut."""

@@ -86,9 +86,15 @@ class Translator:
         """
         return self._translate_stream(lines, window, self.options.change(changes))
 
+    def translate_window(
+        self, texts: Sequence[str], first: int = 0, **changes: Unpack[SearchChanges]
+    ) -> list[Translation]:
+        """Translate a part of a stream of texts, of which `first` went before: what is drawn depends on that."""
+        return list(self._translate_window(texts, first, self.options.change(changes)))
+
     def _translate_stream(self, lines: Iterable[str], window: int, options: SearchOptions) -> Iterator[Translation]:
         first = 0
-        for texts in _windows(lines, window):
+        for texts in cut_windows(lines, window):
             yield from self._translate_window(texts, first, options)
             first += len(texts)
 
@@ -251,7 +257,7 @@ def load(path: str | Path, *, device: str = "auto", precision: str = "auto", thr
     return Translator(loaded.model, loaded.vocabulary, loaded.settings, machine, int(longest) if longest else None)
 
 
-def _windows(lines: Iterable[str], most: int) -> Iterator[list[str]]:
+def cut_windows(lines: Iterable[str], most: int) -> Iterator[list[str]]:
     """Cut a stream into lists of at most `most` texts and hardly more than a bounded number of characters."""
     texts: list[str] = []
     characters = 0

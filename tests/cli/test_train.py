@@ -154,3 +154,19 @@ def test_mistakes_are_told(regard: Regard, tmp_path: Path) -> None:
         ended = regard("train", "--out", tmp_path / f"run-{abs(hash(told))}", *arguments)
         assert ended.code == 2, ended.err
         assert told in ended.err
+
+
+def test_torchrun_and_processes_contradict_each_other(
+    regard: Regard, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = {"TORCHELASTIC_RUN_ID": "a", "RANK": "0", "WORLD_SIZE": "2", "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "2"}
+    for name, value in names.items():
+        monkeypatch.setenv(name, value)
+    files = (corpus / "train.dig", corpus / "train.let")
+    ended = regard("train", "--train", *files, "--out", tmp_path / "run", "--processes", "4")
+    assert ended.code == 2
+    assert "--processes 4 goes without torchrun, which has started 2 already" in ended.err
+    assert not (tmp_path / "run").exists()
+    ended = regard("evaluate", tmp_path)
+    assert ended.code == 2
+    assert "'regard evaluate' is for one process; torchrun is for train and translate" in ended.err

@@ -3,6 +3,8 @@
 import gzip
 import json
 import subprocess
+import sys
+import textwrap
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -329,3 +331,143 @@ def test_not_more_than_a_window_is_read_ahead(translator: Translator) -> None:
     for _ in range(5):
         next(found)
     assert read == 10
+
+
+# ---- several processes -----------------------------------------------------------------------------------------------
+
+MIXED = "".join(f"{'a b ' * (number % 9)}{number}\n" if number % 5 else "\n" for number in range(60))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", [(), ("--json", "--n-best", "2"), ("--sample",)])
+def test_processes_that_share_the_lines_write_what_one_writes(
+    regard: Regard, odd_model: Path, tmp_path: Path, form: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = tmp_path / "text"
+    text.write_text(MIXED)
+    arguments = ("translate", odd_model, text, *form, "--window", "7", "--threads", "1")
+    alone = regard(*arguments)
+    monkeypatch.setattr("regard.sharing._take", lambda crew: 10**9)  # the first leaves all the work to the others
+    ended = regard(*arguments, "--processes", "3", "-o", tmp_path / "out")
+    assert ended.code == 0
+    assert "3 processes of 1 thread share the lines" in ended.err
+    assert (tmp_path / "out").read_bytes() == alone.out.encode()
+    assert len(alone.lines) >= 60
+
+
+@pytest.mark.slow
+def test_a_line_that_fails_in_another_process_is_named_by_the_first(odd_model: Path) -> None:
+    folder = odd_model.parent / "unlucky"
+    folder.mkdir(exist_ok=True)
+    (folder / "unlucky.py").write_text(
+        textwrap.dedent("""
+            from regard.cli import windows
+            from regard.translator import Translator
+            search = Translator._search
+            def fail(self, units, options):
+                if any("bad" in self.vocabulary.decode(unit.tokens) for unit in units):
+                    raise RuntimeError("no luck")
+                return search(self, units, options)
+            def help_to_translate(*rest):
+                Translator._search = fail
+                windows_help(*rest)
+            windows_help = windows.help_to_translate
+        """)
+    )
+    start = textwrap.dedent(f"""
+        import sys
+        sys.path.insert(0, {str(folder)!r})
+        import unlucky
+        from regard import sharing
+        from regard.cli import main, windows
+        windows.help_to_translate = unlucky.help_to_translate
+        sharing._take = lambda crew: 10**9  # the first leaves all the work to the other
+        sys.argv = ["regard", "translate", {str(odd_model)!r}, "--processes", "2", "--window", "1", "--beam", "1"]
+        main.main()
+    """)
+    lines = ["bad" if number % 3 == 0 else f"a {number}" for number in range(1, 13)]
+    done = subprocess.run(
+        [sys.executable, "-c", start], input="\n".join(lines), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert [bool(line) for line in done.stdout.split("\n")[:-1]] == [line != "bad" for line in lines]
+    for number in (3, 6, 9, 12):
+        assert f"line {number} could not be translated: RuntimeError: no luck\n" in done.stderr
+    assert "4 lines could not be translated" in done.stderr
+
+
+@pytest.mark.slow
+def test_a_process_that_is_lost_is_named_and_the_others_end(odd_model: Path) -> None:
+    folder = odd_model.parent / "lost"
+    folder.mkdir(exist_ok=True)
+    (folder / "lost_windows.py").write_text(
+        textwrap.dedent(f"""
+            import os, signal, sys
+            def help_to_translate(rank, size, store, *rest):
+                store.add("taken", 1)
+                os.kill(os.getpid(), signal.SIGKILL)
+            if __name__ == "__main__":
+                import lost_windows
+                from regard.cli import main, windows
+                windows.help_to_translate = lost_windows.help_to_translate
+                sys.argv = ["regard", "translate", {str(odd_model)!r}, "--processes", "2", "--window", "1"]
+                main.main()
+        """)
+    )
+    done = subprocess.run(
+        [sys.executable, folder / "lost_windows.py"],
+        input="a\n" * 2000,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stderr.endswith("regard: process 2 of 2 was killed by signal 9, as systems do when memory runs out\n")
+
+
+@pytest.mark.slow
+def test_torchrun_shares_a_file_out_and_gives_the_lines_back_in_order(
+    regard: Regard, odd_model: Path, tmp_path: Path
+) -> None:
+    text = tmp_path / "text"
+    text.write_text(MIXED)
+    arguments = ("translate", str(odd_model), str(text), "--scores", "--window", "7", "--threads", "1")
+    alone = regard(*arguments)
+    start = [REGARD.with_name("torchrun"), "--nproc-per-node=2", "-m", "regard", *arguments]
+    done = subprocess.run([*start, "-o", tmp_path / "out"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "out").read_bytes() == alone.out.encode()
+    assert done.stderr.count("2 processes of 1 thread share the lines") == 1
+    streamed = subprocess.run(start, capture_output=True, text=True, check=False)
+    assert streamed.stdout == alone.out
+
+
+def test_other_processes_are_started_for_large_files_on_a_cpu_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from regard.cli import windows
+    from regard.cli.forms import Form
+    from regard.launch import Launch
+
+    monkeypatch.setattr(windows, "cores", lambda: 4)
+    monkeypatch.setattr(windows, "_is_cpu", lambda device: device != "cuda")
+    small, large = tmp_path / "small", tmp_path / "large"
+    small.write_bytes(b"a\n")
+    large.write_bytes(b"a\n" * (1 << 19))
+
+    def chosen(files: list[Path], processes: int | None = None, **changes: Any) -> tuple[int, int | None]:
+        order = windows.Order(
+            **{"model": "m", "device": "auto", "threads": None, "changes": {}, "form": Form(), **changes}
+        )
+        order, count = windows._choose_processes(order, files, processes, None)
+        return count, order.threads
+
+    assert chosen([]) == chosen([small]) == (1, None)
+    assert chosen([large, small]) == (4, 1)
+    assert chosen([large], threads=3) == (1, 3)
+    assert chosen([large], device="cuda") == (1, None)
+    assert chosen([small], processes=2) == (2, 2)
+    assert chosen([small], processes=2, threads=3) == (2, 3)
+    order = windows.Order("m", "auto", None, {}, Form())
+    assert windows._choose_processes(order, [], None, Launch(0, 8, 0, 2))[1] == 8
+    assert windows._choose_processes(order, [], None, Launch(0, 8, 0, 2))[0].threads == 2

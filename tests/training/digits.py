@@ -17,6 +17,7 @@ from regard.settings import Settings, resolve
 Task = Callable[[list[str]], list[str]]
 
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
+TORCHRUN = str(Path(sys.executable).parent / "torchrun")
 MODEL = {"d_model": 16, "d_ff": 32, "heads": 2, "encoder_layers": 1, "decoder_layers": 1}
 TRAINING = {
     "steps": 12,
@@ -111,6 +112,25 @@ def start_training(
     code = f"import sys; sys.argv = {list(map(str, words))!r}\n{more}\nfrom regard.cli.main import main; main()"
     process = subprocess.Popen(
         [sys.executable, "-c", code], stderr=subprocess.PIPE, text=True, env=ENVIRONMENT, start_new_session=own_group
+    )
+    started.append(process)
+    return process
+
+
+def start_torchrun(
+    settings: Settings, out: Path, *options: str, more: str = "", name: str = ""
+) -> "subprocess.Popen[str]":
+    """Start `torchrun OPTIONS -m regard train`; `more` is Python that each of its processes runs first."""
+    recipe = out.parent / f"{out.name}{name}.toml"
+    recipe.write_text(settings.to_toml(), encoding="utf-8")
+    what = ["-m", "regard"]
+    if more:
+        script = recipe.with_suffix(".py")
+        script.write_text(f"{more}\nfrom regard.cli.main import main; main()", encoding="utf-8")
+        what = [str(script)]
+    words = [*what, "train", str(recipe), "--out", str(out), "--threads", "1", "--progress", "plain"]
+    process = subprocess.Popen(
+        [TORCHRUN, *options, *words], stderr=subprocess.PIPE, text=True, env=ENVIRONMENT, start_new_session=True
     )
     started.append(process)
     return process

@@ -14,9 +14,9 @@ import torch
 from digits import ENVIRONMENT, is_alive
 from torch.distributed import TCPStore
 
-from regard.errors import TrainingError, UserError
+from regard.errors import LostOthersError, TrainingError, UserError
 from regard.training import distributed
-from regard.training.distributed import LostOthersError, World
+from regard.training.distributed import World
 from regard.training.helpers import helped
 
 pytestmark = pytest.mark.slow  # every helper imports torch

@@ -388,3 +388,11 @@ def test_without_tensorboards_package_the_run_does_not_even_begin(corpus, tmp_pa
     with pytest.raises(MissingExtraError, match=r"pip install 'regard\[tensorboard\]'"):
         go(recipe(corpus), tmp_path / "run", words, tensorboard=True)
     assert not (tmp_path / "run").exists()
+
+
+def test_processes_without_a_piece_of_work_are_told(corpus, words, tmp_path):
+    train(
+        recipe(corpus, steps=1, batch_tokens=40, micro_batch_tokens=40), tmp_path, display=words, processes=2, threads=1
+    )
+    assert "a step is cut into 1 pieces for 2 processes: some have nothing to do" in str(words)
+    assert "--set training.micro_batch_tokens=20" in str(words)

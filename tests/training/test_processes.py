@@ -6,8 +6,9 @@ import pytest
 from digits import recipe
 
 from regard.errors import FileFormatError, UserError
+from regard.launch import Launch
 from regard.training import processes
-from regard.training.processes import Workforce, choose_workforce
+from regard.training.processes import Workforce, choose_workforce, launched_workforce
 from regard.training.run import Run
 
 
@@ -73,6 +74,18 @@ def test_one_core_or_one_piece_is_one_process(choose, tmp_path):
 def test_less_than_one_is_the_users_mistake(choose, count, threads):
     with pytest.raises(UserError, match="must be at least 1"):
         choose(count, threads)
+
+
+def test_torchruns_processes_share_the_cores_of_their_machine(tmp_path, monkeypatch):
+    monkeypatch.setattr(processes, "cores", lambda: 8)
+    run = Run(tmp_path)
+    begun = launched_workforce(run, Launch(0, 4, 0, 2), None)
+    assert (numbers(begun), begun.reason) == ((4, 4), "started by torchrun")
+    assert numbers(launched_workforce(run, Launch(0, 4, 0, 4), None)) == (4, 4)  # as it began, on other machines
+    other = launched_workforce(run, Launch(0, 2, 0, 2), 1)
+    assert (numbers(other), other.reason) == ((2, 1), "started by torchrun; began with 4 of 4, so not bit-equal")
+    with pytest.raises(UserError, match="must be at least 1"):
+        launched_workforce(run, Launch(0, 2, 0, 2), 0)
 
 
 def test_a_file_that_says_something_else_is_named(choose, tmp_path):

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -104,3 +105,13 @@ def test_a_disk_without_locks_is_named(tmp_path, corpus, monkeypatch):
     monkeypatch.setattr(run_module.fcntl, "flock", fail)
     with pytest.raises(UserError, match="can't be locked: No locks available"), open_run(tmp_path, recipe(corpus)):
         pass
+
+
+def test_whoever_has_patience_waits_for_the_first_to_end(tmp_path, corpus):
+    settings = recipe(corpus)
+    first = open_run(tmp_path, settings)
+    first.__enter__()
+    leaves = threading.Timer(0.3, lambda: first.__exit__(None, None, None))
+    leaves.start()
+    with open_run(tmp_path, settings, patience=60):  # no measure of speed: only so that a failing test ends
+        assert leaves.finished.is_set()

@@ -138,9 +138,13 @@ class Failures:
         """Pass translations on, and name those that failed."""
         for number, translation in enumerate(translations, start=1):
             if translation.error is not None:
-                self.count += 1
-                self._say(f"line {number:,} could not be translated: {translation.error}")
+                self.tell(number, translation.error)
             yield translation
+
+    def tell(self, number: int, error: str) -> None:
+        """Name a line that failed, and count it."""
+        self.count += 1
+        self._say(f"line {number:,} could not be translated: {error}")
 
     def end(self) -> None:
         """End with exit code 1 if any line failed."""

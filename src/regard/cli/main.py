@@ -15,7 +15,9 @@ from regard import __version__
 from regard.cli import config, demo, doctor, evaluate, inspect, prepare, score, train, translate
 from regard.cli.help import CONTEXT, Verb, Verbs
 from regard.errors import RegardError, UserError
+from regard.launch import read_launch
 
+_SHARED = ("train", "translate")  # what several processes can do together
 _NOT_THE_USERS = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 
 
@@ -74,11 +76,16 @@ def _print_version(wanted: bool) -> None:
 
 @app.callback()
 def _options(
+    ctx: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    pass
+    launch = read_launch()
+    if launch is not None and launch.size > 1 and ctx.invoked_subcommand not in _SHARED:
+        raise UserError(
+            f"'regard {ctx.invoked_subcommand}' is for one process; torchrun is for {' and '.join(_SHARED)}"
+        )
 
 
 def main() -> NoReturn:

@@ -1,17 +1,21 @@
 """`regard train`: from text to a model."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from regard.cli.options import Device, OutFolder, Overrides, Processes, Progress, ProgressMode, Threads
+
+if TYPE_CHECKING:
+    from regard.launch import Launch
 
 EXAMPLES = """
 regard train --train a.en a.de --valid v.en v.de --out RUN
 regard train --train-pairs memory.tsv --from en --to de --out RUN
 regard train recipe.toml --out RUN --set training.warmup=8000
 regard train --train a.en a.de --preset small --out RUN
+torchrun --nproc-per-node=8 -m regard train recipe.toml --out RUN
 """
 
 Files = Annotated[
@@ -65,9 +69,14 @@ def train(
     several corpora with weights, write a recipe; 'regard config' explains what can be in it.
     """
     from regard.cli.corpora import CorpusOptions, gather_settings
+    from regard.launch import read_launch
     from regard.progress import open_display
     from regard.training.loop import train as run_training
 
+    launch = read_launch()
+    if launch is not None and not launch.is_first:
+        _follow(launch)
+        return
     display = open_display(progress.value)
     options = CorpusOptions(train_files, valid_files, train_pairs, valid_pairs, source_language, target_language)
     settings = gather_settings(recipe, options, preset, overrides or [], display)
@@ -75,3 +84,14 @@ def train(
         settings, out, display=display, device=device, processes=processes, threads=threads, tensorboard=tensorboard
     )
     display.say(f"translate with it:  regard translate {model} < text")
+
+
+def _follow(launch: "Launch") -> None:
+    """Train as one of torchrun's processes that is not the first: that one reads the options and says everything."""
+    from regard.training.loop import follow_training
+    from regard.training.stop import TrainingStopped
+
+    try:
+        follow_training(launch)
+    except TrainingStopped as stopped:
+        raise typer.Exit(stopped.exit_code) from None

@@ -7,20 +7,21 @@ not depend on how many there are (but for the order of sums). Only the first pro
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TypeVar
 
+import torch
 import torch.distributed as dist
 from torch import Tensor
 from torch.distributed import HashStore, Store  # type: ignore[attr-defined]
 
-from regard.errors import TrainingError
+from regard.children import MEETING
+from regard.errors import LostOthersError
 
 Item = TypeVar("Item")
 
-MEETING = timedelta(minutes=2)  # the longest way from being there to being connected
 _TIMEOUT = timedelta(minutes=30)  # the longest one process may be busy alone: validating, writing, preparing
 _INTERFACE = "GLOO_SOCKET_IFNAME"
 
@@ -31,6 +32,7 @@ class World:
 
     rank: int = 0
     size: int = 1
+    local_rank: int | None = None  # under torchrun: its number on its machine, which is also that of its GPU
 
     @property
     def is_first(self) -> bool:
@@ -63,22 +65,25 @@ class World:
         dist.broadcast_object_list(box, src=0)
         return box[0]
 
-
-class LostOthersError(TrainingError):
-    """Another process has ended, or has been silent for too long, while this one waited for it."""
+    def meet(self) -> None:
+        """Wait until all processes are here."""
+        self.sum(torch.zeros(1))
 
 
 @contextmanager
-def joined(rank: int, size: int, store: Store) -> Iterator[World]:
-    """Join the other processes of this machine while the block runs; they find each other by the store.
+def joined(
+    rank: int, size: int, store: Store, *, local_rank: int | None = None, far: bool = False, cuda: bool = False
+) -> Iterator[World]:
+    """Join the other processes while the block runs; they find each other by the store.
 
-    Raises `LostOthersError` if one of the others is lost.
+    They are on this machine, unless they are `far`. What is on GPUs is added up by NCCL with `cuda`, everything else by
+    gloo. Raises `LostOthersError` if one of the others is lost.
     """
     hook = sys.excepthook
     try:
-        with _loopback():
-            _meet(rank, size, store)
-        yield World(rank, size)
+        with nullcontext() if far else _loopback():
+            _meet(rank, size, store, "cpu:gloo,cuda:nccl" if cuda else "gloo")
+        yield World(rank, size, local_rank)
     except RuntimeError as error:
         if "gloo" not in str(error) and not isinstance(error, dist.DistError):
             raise
@@ -90,9 +95,9 @@ def joined(rank: int, size: int, store: Store) -> Iterator[World]:
         sys.excepthook = hook  # torch has put one of its own there
 
 
-def _meet(rank: int, size: int, store: Store) -> None:
+def _meet(rank: int, size: int, store: Store, backend: str) -> None:
     try:
-        dist.init_process_group("gloo", store=store, rank=rank, world_size=size, timeout=MEETING)
+        dist.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=MEETING)
     except RuntimeError:
         # Torch numbers the groups of a process, and those of the same number meet. One that failed is counted; only the
         # end of one that did not makes the count start anew. Without that, this process would never meet others again.

@@ -13,9 +13,10 @@ from regard.data.batches import Step, steps
 from regard.data.prepare import Prepared, open_prepared, prepare
 from regard.errors import TrainingError, UserError
 from regard.files import remove_leftovers
+from regard.launch import Launch, read_launch
 from regard.machine import Machine, choose_machine
 from regard.model.build import build_model
-from regard.model.transformer import count_weights
+from regard.model.transformer import Transformer, count_weights
 from regard.model_folder import FACTS, read_settings
 from regard.progress import Display, QuietDisplay, open_display
 from regard.seeds import mix
@@ -34,16 +35,18 @@ from regard.training.checkpoint import (
 )
 from regard.training.distributed import World
 from regard.training.finish import finish
-from regard.training.helpers import helped
 from regard.training.log import Interval, Log, require_tensorboard
-from regard.training.optimizer import learning_rate
-from regard.training.processes import choose_workforce
+from regard.training.optimizer import Adam, learning_rate
+from regard.training.processes import Workforce, choose_workforce, launched_workforce
 from regard.training.run import Run, open_run, with_absolute_paths
+from regard.training.sharded import ShardedStepper
 from regard.training.step import Stepper, StepReport
 from regard.training.stop import StopRequest, TrainingStopped, stop_on_signal
+from regard.training.torchrun import follow, leading
 from regard.training.validation import pick_sentences, validate, validations_since_best
 
 _SKIPS_IN_A_ROW = 20  # steps without a finite gradient, after which training ends
+_LOCK_PATIENCE = 30.0  # seconds in which processes that torchrun ends have ended: then it kills them
 
 
 def train(
@@ -58,24 +61,38 @@ def train(
 ) -> Path:
     """Train a model by a recipe, or go on with a training that was stopped; return the finished model's folder.
 
-    On a CPU, unset `processes` and `threads` are chosen by a short measurement.
+    On a CPU, unset `processes` and `threads` are chosen by a short measurement. Under torchrun every process calls
+    this, and all return when the model is there.
     """
+    launch = read_launch()
+    if launch is not None:
+        launch.refuse_processes(processes)
+        if not launch.is_first:
+            follow_training(launch)
+            return Run(Path(out)).model
     display = display or open_display()
     if not settings.data.train:
         raise UserError("data.train: no training corpus; give --train SOURCE TARGET, or [[data.train]] in the recipe")
     if tensorboard:
         require_tensorboard()
     settings = with_absolute_paths(settings)
-    with open_run(Path(out), settings) as run:
+    # Those that torchrun has ended in order to start all anew may still hold the folder, on another machine.
+    patience = 0.0 if launch is None else _LOCK_PATIENCE
+    with leading(launch) as meeting, open_run(Path(out), settings, patience) as run:
         prepared = prepare(settings, run.folder, display)
         if (run.model / FACTS).exists():
             display.say(f"this training is finished: {run.model}")
             return run.model
-        machine = choose_machine(device, settings.training.precision, threads)
-        workforce = choose_workforce(run, settings, prepared, machine, processes, threads)
-        machine = choose_machine(device, settings.training.precision, workforce.threads)
+        workforce = _choose_workforce(run, settings, prepared, launch, device, processes, threads)
+        local_rank = None if launch is None else launch.local_rank
+        machine = choose_machine(device, settings.training.precision, workforce.threads, local_rank)
         display.say(f"{machine.describe()} · {workforce.describe()}")
-        with helped(workforce.processes, _help, (str(run.folder), device, workforce.threads)) as world:
+        if (pieces := settings.training.pieces) < workforce.processes:
+            display.say(
+                f"a step is cut into {pieces} pieces for {workforce.processes} processes: some have nothing to do; "
+                f"try --set training.micro_batch_tokens={settings.training.batch_tokens // workforce.processes}"
+            )
+        with meeting(workforce.processes, _help, (str(run.folder), device, workforce.threads)) as world:
             training = Training(settings, run, prepared, machine, world, display)
             display.say(f"model: {count_weights(training.model):,} weights")
             training.go_on()
@@ -85,14 +102,37 @@ def train(
         return finish(run, settings, prepared, training.state, machine, display)
 
 
-def _help(world: World, folder: str, device: str, threads: int) -> None:
-    """Train as one of the processes that the first one started."""
-    run = Run(Path(folder))
-    settings = read_settings(run.settings)
+def _choose_workforce(
+    run: Run,
+    settings: Settings,
+    prepared: Prepared,
+    launch: Launch | None,
+    device: str,
+    processes: int | None,
+    threads: int | None,
+) -> Workforce:
+    if launch is not None:
+        return launched_workforce(run, launch, threads)
     machine = choose_machine(device, settings.training.precision, threads)
+    return choose_workforce(run, settings, prepared, machine, processes, threads)
+
+
+def follow_training(launch: Launch) -> None:
+    """Train as one of the processes that torchrun has started, not the first; return when the model is there."""
+    follow(launch, _help)
+
+
+def _help(world: World, folder: str, device: str, threads: int) -> None:
+    """Train as one of the processes that are not the first; that one has prepared everything."""
+    run = Run(Path(folder))
+    if not run.settings.exists():
+        raise UserError(f"{folder}: not there; a training on several machines needs a disk that all of them share")
+    settings = read_settings(run.settings)
+    machine = choose_machine(device, settings.training.precision, threads, world.local_rank)
     training = Training(settings, run, open_prepared(run.folder), machine, world, QuietDisplay())
     training.go_on()
-    training.run_steps(None, StopRequest())
+    with stop_on_signal() as stop:  # from torchrun; helpers ignore signals, as the first process decides
+        training.run_steps(None, stop)
 
 
 class Training:
@@ -104,17 +144,30 @@ class Training:
         self.settings, self.run, self.data, self.world, self.display = settings, run, data, world, display
         self.machine = machine
         torch.manual_seed(mix(settings.training.seed))
-        self.model = build_model(settings.model, len(data.vocabulary)).to(machine.device)
-        self.stepper = Stepper(self.model, data.train, settings.training, machine, world)
+        self.model = self._build()
+        self.stepper: Stepper
+        if settings.training.shard and world.size > 1:
+            self.stepper = ShardedStepper(self.model, data.train, settings.training, machine, world)
+        else:
+            self.stepper = Stepper(self.model.to(machine.device), data.train, settings.training, machine, world)
         self.state = TrainingState()
         self.kept: list[Checkpoint] = []  # on the disk, and whole; known to the first process
         self.pairs = pick_sentences(settings.data.valid, settings.training.validation_sentences)
+
+    def _build(self) -> Transformer:
+        return build_model(self.settings.model, len(self.data.vocabulary))
 
     def go_on(self) -> None:
         """Load the newest checkpoint that is whole, if there is one; the first process decides, for all."""
         newest = self.world.from_first(self._survey_checkpoints() if self.world.is_first else None)
         if newest is not None:
-            self.state = read_checkpoint(newest, self.model, self.stepper.optimizer)
+            if isinstance(self.stepper, ShardedStepper):
+                whole = self._build()
+                optimizer = Adam(whole, self.settings.training)
+                self.state = read_checkpoint(newest, whole, optimizer)
+                self.stepper.scatter(whole, optimizer)
+            else:
+                self.state = read_checkpoint(newest, self.model, self.stepper.optimizer)
             self.display.say(f"going on from {newest}")
 
     def _survey_checkpoints(self) -> Path | None:
@@ -150,11 +203,16 @@ class Training:
                     self.write_checkpoint(regular=True)
                     interval = Interval()
                     clock.restart()
-                elif report.stop or clock.checkpoint_is_due():
+                elif report.stop or self._agreed(clock.checkpoint_is_due()):
                     self.write_checkpoint(regular=False)
                     clock.restart()
                 if report.stop:
+                    self.world.meet()  # nobody leaves before the checkpoint is there
                     raise TrainingStopped(self.run.folder, state.step, stop.signal_number)
+
+    def _agreed(self, due: bool) -> bool:
+        """Return the first process's word, where all have to do something; elsewhere each may have its own."""
+        return self.world.from_first(due) if isinstance(self.stepper, ShardedStepper) else due
 
     def take_step(self, step: Step, stop: bool) -> StepReport:
         """Take the next step and count it; raises `TrainingError` after too many without a finite gradient."""
@@ -184,10 +242,11 @@ class Training:
         """Validate the weights as they are; show and log the result, with some translations."""
         if not self.settings.data.valid:
             return
-        state = self.state
-        found, samples = validate(
-            self.model, self.data, self.pairs, state.step, self.settings, self.machine, self.world
-        )
+        state, model = self.state, self.model
+        if isinstance(self.stepper, ShardedStepper):  # without gradients and Adam's state it may fit
+            model = self._build().to(self.machine.device)
+            self.stepper.gather_weights(model)
+        found, samples = validate(model, self.data, self.pairs, state.step, self.settings, self.machine, self.world)
         state.validations.append(found)
         best = validations_since_best(state.validations, self.settings.training.choose_by) == 0
         self.display.say(f"step {state.step:,}: {found.describe()}{' (best so far)' if best else ''}", found.facts())
@@ -198,10 +257,15 @@ class Training:
 
     def write_checkpoint(self, regular: bool) -> None:
         """Write a checkpoint and remove those that neither going on nor the average will need."""
+        training, model, optimizer = self.settings.training, self.model, self.stepper.optimizer
+        if isinstance(self.stepper, ShardedStepper):
+            model = self._build()
+            self.stepper.gather_weights(model)
+            optimizer = Adam(model, training)
+            self.stepper.gather_state(optimizer)
         if not self.world.is_first:
             return
-        training = self.settings.training
-        newest = write_checkpoint(self.run.checkpoints, self.model, self.stepper.optimizer, self.state, regular)
+        newest = write_checkpoint(self.run.checkpoints, model, optimizer, self.state, regular)
         there = [newest, *self.kept]
         needed = choose_checkpoints(
             there, self.state.validations, training.average, training.average_checkpoints, training.choose_by

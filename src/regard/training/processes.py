@@ -9,6 +9,7 @@ from regard.data.batches import collate, largest_pieces
 from regard.data.prepare import Prepared
 from regard.errors import FileFormatError, UserError
 from regard.files import read_json, write_json
+from regard.launch import Launch
 from regard.machine import Machine
 from regard.model.build import build_model
 from regard.settings import Settings
@@ -42,18 +43,11 @@ def choose_workforce(
     """
     available = cores()
     most = min(available, settings.training.pieces)
-    for name, number in (("processes", processes), ("threads", threads)):
-        if number is not None and number < 1:
-            raise UserError(f"{name} = {number}: must be at least 1")
+    _check_numbers(processes=processes, threads=threads)
     began = _read_workforce(run)
     if processes is not None or threads is not None:
         count = processes or 1
-        asked = Workforce(count, threads or max(1, available // count), "as asked")
-        if began is None:
-            write_json(run.workforce, asdict(asked))
-        elif (began.processes, began.threads) != (asked.processes, asked.threads):
-            return replace(asked, reason=f"as asked; began with {began.processes} of {began.threads}, so not bit-equal")
-        return asked
+        return _as_told(run, began, Workforce(count, threads or max(1, available // count), "as asked"))
     if began is not None:
         return replace(began, reason="as this run began")
     if machine.device.type != "cpu":
@@ -66,6 +60,32 @@ def choose_workforce(
         chosen = Workforce(1, most, told) if gain > 0.9 * most else Workforce(most, available // most, told)
     write_json(run.workforce, asdict(chosen))
     return chosen
+
+
+def launched_workforce(run: Run, launch: Launch, threads: int | None) -> Workforce:
+    """Return the processes that torchrun has started, with the threads that were asked for, or a share of the cores."""
+    _check_numbers(threads=threads)
+    began = _read_workforce(run)
+    if threads is None:
+        same = began is not None and began.processes == launch.size
+        threads = began.threads if began and same else max(1, cores() // launch.local_size)
+    return _as_told(run, began, Workforce(launch.size, threads, "started by torchrun"))
+
+
+def _check_numbers(**numbers: int | None) -> None:
+    for name, number in numbers.items():
+        if number is not None and number < 1:
+            raise UserError(f"{name} = {number}: must be at least 1")
+
+
+def _as_told(run: Run, began: Workforce | None, told: Workforce) -> Workforce:
+    """Return what somebody has decided, and remember it or say that it is not what the run began with."""
+    if began is None:
+        write_json(run.workforce, asdict(told))
+    elif (began.processes, began.threads) != (told.processes, told.threads):
+        reason = f"{told.reason}; began with {began.processes} of {began.threads}, so not bit-equal"
+        return replace(told, reason=reason)
+    return told
 
 
 def _read_workforce(run: Run) -> Workforce | None:

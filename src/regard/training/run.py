@@ -2,9 +2,11 @@
 
 import fcntl
 import json
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TextIO
 
 from regard.errors import UserError
 from regard.files import write_file
@@ -30,8 +32,8 @@ class Run:
 
 
 @contextmanager
-def open_run(folder: Path, settings: Settings) -> Iterator[Run]:
-    """Open a run's folder for writing, a new one or one to go on with.
+def open_run(folder: Path, settings: Settings, patience: float = 0.0) -> Iterator[Run]:
+    """Open a run's folder for writing, a new one or one to go on with; wait `patience` seconds for another to end.
 
     Raises `UserError` if another process is at work in it, if its settings are others, or if it is not a run's folder.
     """
@@ -43,19 +45,27 @@ def open_run(folder: Path, settings: Settings) -> Iterator[Run]:
     if not run.settings.exists() and any(path.name not in _MAY_BE_THERE for path in folder.iterdir()):
         raise UserError(f"{folder}: not empty, and not a run's folder; choose another for --out")
     with (folder / ".lock").open("a") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise UserError(
-                f"{folder}: another process is training here; wait for it, or choose another --out"
-            ) from None
-        except OSError as error:
-            raise UserError(f"{folder}: can't be locked: {error.strerror}; choose another disk for --out") from None
+        _lock(lock, folder, time.monotonic() + patience)
         if run.prepared.exists():
             _check_same(run.settings, settings)
         else:  # a new run, or one that failed on its corpora: their names may be corrected
             write_file(run.settings, settings.to_toml())
         yield run
+
+
+def _lock(lock: TextIO, folder: Path, deadline: float) -> None:
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            if time.monotonic() >= deadline:
+                raise UserError(
+                    f"{folder}: another process is training here; wait for it, or choose another --out"
+                ) from None
+        except OSError as error:
+            raise UserError(f"{folder}: can't be locked: {error.strerror}; choose another disk for --out") from None
+        time.sleep(0.1)
 
 
 def with_absolute_paths(settings: Settings) -> Settings:

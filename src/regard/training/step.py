@@ -66,7 +66,7 @@ class Stepper:
 
     def _change_weights(self, tokens: float, rate: float) -> float:
         """Step by the mean gradient a token, unless it is not finite; return its norm, and clear the gradients."""
-        norm = float(torch.linalg.vector_norm(self.optimizer.gradient)) / tokens
+        norm = self.gradient_norm() / tokens
         if not math.isfinite(norm):
             self.optimizer.clear()
             return norm
@@ -74,6 +74,10 @@ class Stepper:
         clip = largest / norm if largest is not None and norm > largest else 1.0
         self.optimizer.step(rate, clip / tokens)
         return norm
+
+    def gradient_norm(self) -> float:
+        """Return the norm of the gradient as it was added up."""
+        return float(torch.linalg.vector_norm(self.optimizer.gradient))
 
     def try_largest_batch(self) -> None:
         """Compute the largest pieces once, before hours are spent.

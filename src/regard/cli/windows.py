@@ -1,0 +1,196 @@
+"""Files translated window by window, in this process or in several that share the windows.
+
+A window is some lines and how many went before them. Whoever translates it also writes it as text, so that the first
+process has little to do with what the others did: it reads, deals out, and writes in order.
+"""
+
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from regard.cli.forms import Form, formatter
+from regard.cli.lines import Failures, complaints, open_output, read_input
+from regard.launch import Launch
+from regard.progress import Display
+from regard.system import cores
+
+if TYPE_CHECKING:
+    from torch.distributed import Store  # type: ignore[attr-defined]
+
+    from regard.translation import SearchChanges
+    from regard.translator import Translator
+
+_SHARED_WINDOW = 512  # lines: small enough for an even share of a file of some thousand lines
+_WORTH_SHARING = 1 << 20  # bytes of text for which it pays to start other processes, which takes them some seconds
+_ORDER = "order"
+
+
+@dataclass(frozen=True)
+class Order:
+    """What a process needs to know to translate as asked, all of it in JSON's types."""
+
+    model: str
+    device: str
+    threads: int | None
+    changes: "SearchChanges"
+    form: Form
+
+
+class Window(TypedDict):
+    """Lines that are translated together, and how many lines went before."""
+
+    first: int
+    lines: list[str]
+
+
+class Written(TypedDict):
+    """What is written for a window, the number of its lines, and those that failed: their numbers and why."""
+
+    text: str
+    lines: int
+    failures: list[tuple[int, str]]
+
+
+def translate_files(
+    order: Order,
+    files: Sequence[Path],
+    output: Path | None,
+    window: int | None,
+    processes: int | None,
+    launch: Launch | None,
+    display: Display,
+) -> None:
+    """Translate files, or standard input, to a file or standard output; this is the first process if there are several.
+
+    Raises `typer.Exit` with code 1 if a line could not be translated.
+    """
+    from regard.translator import WINDOW, cut_windows
+
+    order, processes = _choose_processes(order, files, processes, launch)
+    translator = load_translator(order, launch)
+    translator.options.change(order.changes)  # raises for what makes no sense, before anything is written
+    # Somebody who types wants an answer to each line; a stream goes faster in large windows.
+    typed = not files and sys.stdin is not None and sys.stdin.isatty()
+    window = window or (1 if typed else WINDOW if processes == 1 else _SHARED_WINDOW)
+    complain = complaints(display)
+    failures = Failures(complain)
+    windows = _number(cut_windows(read_input(files, complain), window))
+    with (
+        open_output(output, files) as out,
+        _shared(order, processes, launch, display) as share,
+        display.job("translating", unit="lines") as job,
+    ):
+        for written in share(windows, writer(translator, order)):
+            for number, error in written["failures"]:
+                failures.tell(number, error)
+            out.write(written["text"])
+            out.flush()
+            job.advance(written["lines"])
+    failures.end()
+
+
+def load_translator(order: Order, launch: Launch | None) -> "Translator":
+    """Load the model of an order, onto this process's own device if torchrun has started several."""
+    from regard.machine import choose_own_device
+    from regard.translator import load
+
+    device = order.device if launch is None else str(choose_own_device(order.device, launch.local_rank)[0])
+    return load(order.model, device=device, threads=order.threads)
+
+
+def writer(translator: "Translator", order: Order) -> Callable[[Window], Written]:
+    """Return what translates a window and writes it as text."""
+    lines_of = formatter(order.form)
+
+    def write(window: Window) -> Written:
+        first = window["first"]
+        translations = translator.translate_window(window["lines"], first, **order.changes)
+        found = list(enumerate(translations, start=first + 1))
+        return {
+            "text": "".join(f"{line}\n" for number, one in found for line in lines_of(number, one)),
+            "lines": len(found),
+            "failures": [(number, one.error) for number, one in found if one.error is not None],
+        }
+
+    return write
+
+
+def _number(windows: Iterable[list[str]]) -> Iterator[Window]:
+    first = 0
+    for lines in windows:
+        yield {"first": first, "lines": lines}
+        first += len(lines)
+
+
+# ---- several processes -----------------------------------------------------------------------------------------------
+
+Share = Callable[[Iterator[Window], Callable[[Window], Written]], Iterable[Written]]
+
+
+def _choose_processes(
+    order: Order, files: Sequence[Path], processes: int | None, launch: Launch | None
+) -> tuple[Order, int]:
+    """Return the number of processes, and the order with the threads of each.
+
+    Unless asked, several processes are used on a CPU alone, and only for files that are worth starting them.
+    """
+    if launch is not None:
+        return replace(order, threads=order.threads or max(1, cores() // launch.local_size)), launch.size
+    if processes is None:
+        worth = order.threads is None and cores() > 1 and _size(files) >= _WORTH_SHARING and _is_cpu(order.device)
+        processes = cores() if worth else 1
+    if processes == 1:
+        return order, 1
+    return replace(order, threads=order.threads or max(1, cores() // processes)), processes
+
+
+def _size(files: Sequence[Path]) -> int:
+    """Return the bytes of files; standard input counts for none, as nobody knows."""
+    return sum(path.stat().st_size for path in files if path.is_file())
+
+
+def _is_cpu(device: str) -> bool:
+    from regard.machine import choose_device
+
+    return choose_device(device)[0].type == "cpu"
+
+
+@contextmanager
+def _shared(order: Order, processes: int, launch: Launch | None, display: Display) -> Iterator[Share]:
+    """Give what translates a stream of windows: this process alone, or together with others."""
+    if processes == 1:
+        yield lambda windows, write: map(write, windows)
+        return
+    from regard.children import start_children
+    from regard.sharing import Crew, share_out, torchrun_store
+
+    display.say(f"{processes} processes of {order.threads} thread{'' if order.threads == 1 else 's'} share the lines")
+    if launch is not None:
+        with torchrun_store(launch) as store:
+            store.set(_ORDER, json.dumps(asdict(order)))
+            yield lambda windows, write: share_out(Crew(store, processes), windows, write)
+        return
+    with start_children(processes, help_to_translate, (asdict(order), None)) as children:
+        crew = Crew(children.store, processes, children.check)
+        yield lambda windows, write: share_out(crew, windows, write)
+
+
+def follow_order(launch: Launch) -> None:
+    """Translate what the first process deals out, as another that torchrun has started; return when all is done."""
+    from regard.sharing import await_word, torchrun_store
+
+    with torchrun_store(launch) as store:
+        await_word(store, _ORDER)
+        help_to_translate(launch.rank, launch.size, store, json.loads(store.get(_ORDER)), launch)
+
+
+def help_to_translate(rank: int, size: int, store: "Store", order: dict[str, Any], launch: Launch | None) -> None:
+    """Translate what the first process deals out, until it has no more."""
+    from regard.sharing import Crew, take_part
+
+    known = Order(**{**order, "form": Form(**order["form"])})
+    take_part(Crew(store, size), writer(load_translator(known, launch), known))
