@@ -13,7 +13,7 @@ from regard import __version__
 
 from .running import REGARD, Regard, apart
 
-VERBS = ["demo", "train", "prepare", "translate", "evaluate", "score", "inspect", "config", "doctor"]
+VERBS = ["demo", "train", "finetune", "prepare", "translate", "evaluate", "score", "inspect", "config", "doctor"]
 
 # What the project promises to understand; `regard VERB --help` shows an example of each.
 FORMS = {
@@ -21,6 +21,10 @@ FORMS = {
     "train": [
         r"regard train --train \S+\.en \S+\.de --valid \S+ \S+ --out \S+",
         r"regard train \S+\.toml --out \S+ --set \w+\.\w+=",
+    ],
+    "finetune": [
+        r"regard finetune \S+ --train \S+ \S+ --valid \S+ \S+ --out \S+",
+        r"regard finetune \S+ \S+\.toml --out \S+",
     ],
     "prepare": [r"regard prepare \S+\.toml --out \S+"],
     "translate": [r"regard translate \S+ <", r"regard translate \S+ \S+ \S+ -o \S+"],

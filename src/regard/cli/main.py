@@ -12,7 +12,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from regard import __version__
-from regard.cli import config, demo, doctor, evaluate, inspect, prepare, score, train, translate
+from regard.cli import config, demo, doctor, evaluate, finetune, inspect, prepare, score, train, translate
 from regard.cli.help import CONTEXT, Verb, Verbs
 from regard.errors import RegardError, UserError
 
@@ -24,7 +24,7 @@ class _ReaderGoneError(Exception):
 
 
 class _Regard(Verbs):
-    order = ("demo", "train", "prepare", "translate", "evaluate", "score", "inspect", "config", "doctor")
+    order = ("demo", "train", "finetune", "prepare", "translate", "evaluate", "score", "inspect", "config", "doctor")
 
     def invoke(self, ctx: Any) -> Any:
         """Run a verb. A closed pipe is told apart from other ends here, as Typer would make it exit code 1."""
@@ -55,6 +55,7 @@ regard VERB --help                             all about a verb, with examples
 for _module, _verb in (
     (demo, demo.demo),
     (train, train.train),
+    (finetune, finetune.finetune),
     (prepare, prepare.prepare),
     (translate, translate.translate),
     (evaluate, evaluate.evaluate),

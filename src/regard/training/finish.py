@@ -1,5 +1,6 @@
 """The end of a training: checkpoints averaged (§6.1) into a model's folder, with a card that says what it is."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from regard.settings import Settings
 from regard.training.average import average_weights, choose_checkpoints
 from regard.training.card import write_card
 from regard.training.checkpoint import TrainingState, list_checkpoints
+from regard.training.origin import Origin
 from regard.training.run import Run
 from regard.training.validation import pick_sentences
 from regard.translator import Translator
@@ -44,7 +46,8 @@ def finish(
     load_weights(model, weights)
     display.say(f"averaged the {training.average} {len(chosen)} checkpoints")
 
-    longest = prepared.train.longest_source
+    origin = Origin.read(run.origin)
+    longest = max(prepared.train.longest_source, origin.longest_source if origin else 0)
     scores = _score(Translator(model, vocabulary, settings, machine, longest), display)
     facts: dict[str, Any] = {
         "weights": count_weights(model),
@@ -54,6 +57,7 @@ def finish(
         "skipped_steps": state.skipped,
         "averaged_steps": [checkpoint.step for checkpoint in chosen],
         "longest_source": longest,
+        **({"origin": asdict(origin)} if origin else {}),
         "data": prepared.report.to_dict(),
         "validation": [{"name": one.name, "value": one.value, "signature": one.signature} for one in scores],
     }

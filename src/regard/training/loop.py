@@ -37,6 +37,7 @@ from regard.training.finish import finish
 from regard.training.helpers import helped
 from regard.training.log import Interval, Log, require_tensorboard
 from regard.training.optimizer import learning_rate
+from regard.training.origin import Origin
 from regard.training.processes import choose_workforce
 from regard.training.run import Run, open_run, with_absolute_paths
 from regard.training.step import Stepper, StepReport
@@ -50,6 +51,7 @@ def train(
     settings: Settings,
     out: Path | str,
     *,
+    origin: Origin | None = None,
     display: Display | None = None,
     device: str = "auto",
     processes: int | None = None,
@@ -58,7 +60,8 @@ def train(
 ) -> Path:
     """Train a model by a recipe, or go on with a training that was stopped; return the finished model's folder.
 
-    On a CPU, unset `processes` and `threads` are chosen by a short measurement.
+    With `origin` the first weights are that model's (finetune.py). On a CPU, unset `processes` and `threads` are chosen
+    by a short measurement.
     """
     display = display or open_display()
     if not settings.data.train:
@@ -66,7 +69,7 @@ def train(
     if tensorboard:
         require_tensorboard()
     settings = with_absolute_paths(settings)
-    with open_run(Path(out), settings) as run:
+    with open_run(Path(out), settings, origin) as run:
         prepared = prepare(settings, run.folder, display)
         if (run.model / FACTS).exists():
             display.say(f"this training is finished: {run.model}")
@@ -116,6 +119,8 @@ class Training:
         if newest is not None:
             self.state = read_checkpoint(newest, self.model, self.stepper.optimizer)
             self.display.say(f"going on from {newest}")
+        elif (origin := Origin.read(self.run.origin)) is not None:
+            origin.load_into(self.model)
 
     def _survey_checkpoints(self) -> Path | None:
         """Find the checkpoints that are whole, name those that are damaged, and return the newest."""
