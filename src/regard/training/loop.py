@@ -4,6 +4,7 @@ Every random number is a function of the seed, the step and the piece of the ste
 generator, and a killed one continues bit for bit.
 """
 
+import math
 import time
 from pathlib import Path
 
@@ -35,6 +36,7 @@ from regard.training.checkpoint import (
 from regard.training.distributed import World
 from regard.training.finish import finish
 from regard.training.helpers import helped
+from regard.training.largest import try_largest_batch
 from regard.training.log import Interval, Log, require_tensorboard
 from regard.training.optimizer import learning_rate
 from regard.training.origin import Origin
@@ -45,6 +47,7 @@ from regard.training.stop import StopRequest, TrainingStopped, stop_on_signal
 from regard.training.validation import pick_sentences, validate, validations_since_best
 
 _SKIPS_IN_A_ROW = 20  # steps without a finite gradient, after which training ends
+_LINES_SHOWN = 8
 
 
 def train(
@@ -109,7 +112,7 @@ class Training:
         torch.manual_seed(mix(settings.training.seed))
         self.model = build_model(settings.model, len(data.vocabulary)).to(machine.device)
         self.stepper = Stepper(self.model, data.train, settings.training, machine, world)
-        self.state = TrainingState()
+        self.state = TrainingState(data=data.train.fingerprint)
         self.kept: list[Checkpoint] = []  # on the disk, and whole; known to the first process
         self.pairs = pick_sentences(settings.data.valid, settings.training.validation_sentences)
 
@@ -118,6 +121,10 @@ class Training:
         newest = self.world.from_first(self._survey_checkpoints() if self.world.is_first else None)
         if newest is not None:
             self.state = read_checkpoint(newest, self.model, self.stepper.optimizer)
+            if self.state.data not in ("", self.data.train.fingerprint):
+                raise UserError(
+                    f"{newest}: trained on other data than {self.data.train.folder} holds; choose another --out"
+                )
             self.display.say(f"going on from {newest}")
         elif (origin := Origin.read(self.run.origin)) is not None:
             origin.load_into(self.model)
@@ -137,13 +144,13 @@ class Training:
         training, state = self.settings.training, self.state
         self.model.train()
         if state.step == 0:
-            self.stepper.try_largest_batch()
+            try_largest_batch(self.stepper)
         plan = steps(self.data.train, training.piece_tokens, training.pieces, training.seed, state.position)
         interval, clock = Interval(), Clock(training.checkpoint_minutes)
         with self.display.job("training", training.steps, "steps", done=state.step) as job:
             while state.step < training.steps and not self.out_of_patience():
                 following, step = next(plan)
-                report = self.take_step(step, stop.requested)
+                report = self.take_step(step, stop.requested, log)
                 state.position, state.seconds = following, state.seconds + clock.lap()
                 interval.add(report)
                 job.advance(1, note=self._note(interval))
@@ -161,8 +168,11 @@ class Training:
                 if report.stop:
                     raise TrainingStopped(self.run.folder, state.step, stop.signal_number)
 
-    def take_step(self, step: Step, stop: bool) -> StepReport:
-        """Take the next step and count it; raises `TrainingError` after too many without a finite gradient."""
+    def take_step(self, step: Step, stop: bool, log: Log | None) -> StepReport:
+        """Take the next step and count it; raises `TrainingError` after too many without a finite gradient.
+
+        What is not finite in one process is not finite in the sum, so all processes skip and count alike.
+        """
         state = self.state
         state.step += 1
         report = self.stepper.take(step, state.step, self.rate(), stop)
@@ -172,14 +182,28 @@ class Training:
             return report
         state.skipped += 1
         state.skipped_in_a_row += 1
-        lines = ", ".join(f"{name} line {line:,}" for name, line in map(self.data.train.locate, step[0][:3].tolist()))
-        self.display.say(f"step {state.step:,}: gradient not finite, weights left as they are (near {lines})")
+        self._tell_skipped(step, report, log)
         if state.skipped_in_a_row >= _SKIPS_IN_A_ROW:
             raise TrainingError(
                 f"{_SKIPS_IN_A_ROW} steps in a row without a finite gradient; lower training.learning_rate or raise "
-                f"training.warmup. Last good checkpoint: {self.kept[0].path if self.kept else 'none was written yet'}"
+                f"training.warmup. {self._last_good()}"
             )
         return report
+
+    def _tell_skipped(self, step: Step, report: StepReport, log: Log | None) -> None:
+        """Say that a step was skipped, and log the lines that it was made of."""
+        lines: dict[str, list[int]] = {}
+        for name, line in (self.data.train.locate(row) for piece in step for row in piece.tolist()):
+            lines.setdefault(name, []).append(line)
+        what = "gradient" if math.isfinite(report.smoothed) else "loss"
+        some = "; ".join(f"{name} lines {_some(sorted(found))}" for name, found in lines.items())
+        self.display.say(f"step {self.state.step:,}: {what} not finite, weights left as they are ({some})")
+        if log is not None:
+            facts = {"loss": report.smoothed / max(report.tokens, 1), "gradient_norm": report.norm}
+            log.write("skipped", {"step": self.state.step, **facts, "lines": lines})
+
+    def _last_good(self) -> str:
+        return f"Last good checkpoint: {self.kept[0].path if self.kept else 'none was written yet'}"
 
     def rate(self) -> float:
         """Return the learning rate of the current step."""
@@ -203,7 +227,15 @@ class Training:
             log.write("validation", found.facts())
 
     def write_checkpoint(self, regular: bool) -> None:
-        """Write a checkpoint and remove those that neither going on nor the average will need."""
+        """Write a checkpoint and remove those that neither going on nor the average will need.
+
+        Raises `TrainingError`, in all processes, if the weights are not finite: nothing good could be made of them.
+        """
+        if not all(bool(weight.isfinite().all()) for weight in self.model.parameters()):
+            raise TrainingError(
+                f"the weights are not finite after step {self.state.step:,}; lower training.learning_rate or raise "
+                f"training.warmup. {self._last_good()}"
+            )
         if not self.world.is_first:
             return
         training = self.settings.training
@@ -233,6 +265,12 @@ class Training:
         counts = {"step": self.state.step, "epoch": epoch, "target_tokens": self.state.target_tokens}
         counts["skipped"] = self.state.skipped
         return {**counts, **interval.facts(), "learning_rate": self.rate(), "memory": memory_used(), "seconds": seconds}
+
+
+def _some(lines: list[int]) -> str:
+    """Return some line numbers for people; the log has all."""
+    shown = ", ".join(f"{line:,}" for line in lines[:_LINES_SHOWN])
+    return shown if len(lines) <= _LINES_SHOWN else f"{shown} and {len(lines) - _LINES_SHOWN:,} more, all in the log"
 
 
 class Clock:
