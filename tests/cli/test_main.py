@@ -206,7 +206,7 @@ def test_a_full_disk_is_said_and_ends_with_1() -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run([REGARD, "config", "list"], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert done.returncode == 1
-    assert done.stderr == "regard: reading or writing failed: No space left on device\n"
+    assert done.stderr == "regard: standard output: can't be written: No space left on device\n"
 
 
 def test_ctrl_c_ends_a_translation_without_a_traceback(odd_model: Path) -> None:

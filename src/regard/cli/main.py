@@ -16,7 +16,8 @@ from regard.cli import config, demo, doctor, evaluate, finetune, inspect, prepar
 from regard.cli.help import CONTEXT, Verb, Verbs
 from regard.errors import RegardError, UserError
 
-_NOT_THE_USERS = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_NOT_THE_USERS = (*_FULL, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 
 
 class _ReaderGoneError(Exception):
@@ -101,7 +102,8 @@ def main() -> NoReturn:
     except OSError as error:
         if error.filename is None:  # most likely standard output
             _drop_output()
-            _end(f"reading or writing failed: {error.strerror or error}", 1)
+            what = "standard output: can't be written" if error.errno in _FULL else "reading or writing failed"
+            _end(f"{what}: {error.strerror or error}", 1)
         _end(f"{error.filename}: {error.strerror}", 1 if error.errno in _NOT_THE_USERS else 2)
     sys.exit(0)
 
