@@ -1,6 +1,9 @@
 """What the operating system tells: cores and memory. Needs no torch."""
 
+import ctypes
 import os
+import signal
+import sys
 from contextlib import suppress
 from pathlib import Path
 
@@ -13,6 +16,13 @@ def cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def die_with_parent() -> None:
+    """Let Linux kill this process when its parent is no more: one that is stopped can't see to that by itself."""
+    if sys.platform == "linux":
+        death_signal = 1  # PR_SET_PDEATHSIG
+        ctypes.CDLL(None).prctl(death_signal, signal.SIGKILL)
 
 
 def memory_used() -> int:

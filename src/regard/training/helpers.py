@@ -21,6 +21,7 @@ from typing import Any
 from torch.distributed import Store, TCPStore  # type: ignore[attr-defined]
 
 from regard.errors import RegardError, TrainingError, UserError
+from regard.system import die_with_parent
 from regard.training.distributed import MEETING, LostOthersError, World, joined
 from regard.training.stop import TrainingStopped
 
@@ -146,6 +147,7 @@ def do_task(work: str, rank: int, size: int, port: int, arguments: Sequence[Any]
     """Do a helper's work, `module:function`, and leave last words if it fails."""
     for one in (signal.SIGINT, signal.SIGTERM):  # the first process decides, also when all are sent the signal
         signal.signal(one, signal.SIG_IGN)
+    die_with_parent()
     threading.Thread(target=_end_with_first, daemon=True).start()
     last_words = os.dup(1)
     os.dup2(2, 1)
