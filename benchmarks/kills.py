@@ -58,7 +58,7 @@ extra_length = 5
 PHASES = ("preparing", "starting", "training", "checkpoint", "averaging", "model", "any")
 # How often each is aimed at in one run, in this order: what is killed before a phase can't reach it.
 AIMS = {"preparing": 2, "starting": 1, "training": 3, "checkpoint": 4, "any": 2, "averaging": 1, "model": 2}
-PATIENCE = 300.0  # seconds that a moment, or an end, may take; there is no such thing in a run that is well
+PATIENCE = 1200.0  # seconds that a moment, or an end, may take on a machine that has other work to do as well
 
 
 class StuckError(Exception):

@@ -238,6 +238,39 @@ def test_a_damaged_checkpoint_is_named_and_the_one_before_is_used(stopped_run, f
     assert checkpoint_steps(out) == [4, 8, 12]
 
 
+@pytest.mark.parametrize("name", ["weights.safetensors", "optimizer.safetensors", "progress.json", "checksums.json"])
+@pytest.mark.parametrize("damage", ["missing", "cut off", "flipped bit"])
+def test_whatever_file_is_damaged_however_it_is_named_and_the_run_ends_the_same(
+    name, damage, stopped_run, finished_run, corpus, words
+):
+    out = stopped_run(8)
+    path = out / "checkpoints" / "step-00000008" / name
+    raw = bytearray(path.read_bytes())
+    if damage == "missing":
+        path.unlink()
+    elif damage == "cut off":
+        path.write_bytes(raw[: len(raw) // 2])
+    else:
+        raw[len(raw) // 2] ^= 4
+        path.write_bytes(raw)
+    go(recipe(corpus), out, words)
+    told = next(line for line in words.lines if line.startswith("passed over a damaged checkpoint: "))
+    # A flipped bit in a checksum shows in the file that it is for.
+    assert str(path.parent) in told
+    assert name in told or (name, damage) == ("checksums.json", "flipped bit")
+    assert f"going on from {out / 'checkpoints' / 'step-00000004'}" in words.lines
+    assert same_weights(out / "model", finished_run / "model")
+
+
+def test_a_checkpoint_missing_from_the_average_is_named(corpus, finished_run, tmp_path, words):
+    out = tmp_path / "run"
+    shutil.copytree(finished_run, out, ignore=shutil.ignore_patterns("model"))
+    (out / "checkpoints" / "step-00000008" / "weights.safetensors").write_bytes(b"")
+    go(recipe(corpus), out, words)
+    assert f"missing from the average, because damaged or gone: {out / 'checkpoints' / 'step-00000008'}" in words.lines
+    assert json.loads((out / "model" / "model.json").read_text())["averaged_steps"] == [4, 12]
+
+
 def test_with_all_checkpoints_damaged_the_run_begins_anew(stopped_run, finished_run, corpus, words):
     out = stopped_run(8)
     for folder in (out / "checkpoints").iterdir():
@@ -436,6 +469,19 @@ def test_too_little_memory_for_the_largest_batch_ends_the_run_before_it_begins(c
     with pytest.raises(UserError, match="not even a piece of one pair"):
         go(recipe(corpus), tmp_path, words)
     assert events(tmp_path, "training") == []
+
+
+def test_memory_that_runs_out_later_is_told_with_the_last_good_checkpoint(corpus, tmp_path, words, monkeypatch):
+    take = step_module.Stepper.take
+
+    def fail(self, step, number, rate, stop=False):
+        if number == 6:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return take(self, step, number, rate, stop)
+
+    monkeypatch.setattr(step_module.Stepper, "take", fail)
+    with pytest.raises(TrainingError, match=r"memory ran out in step 6: .*Last good checkpoint: .*step-00000004"):
+        go(recipe(corpus), tmp_path, words)
 
 
 # ---- TensorBoard -----------------------------------------------------------------------------------------------------

@@ -50,11 +50,16 @@ class Checkpoint:
     regular: bool
 
 
+def checkpoint_path(folder: Path, step: int) -> Path:
+    """Return where the checkpoint of a step is."""
+    return folder / f"step-{step:08}"
+
+
 def write_checkpoint(
     folder: Path, model: nn.Module, optimizer: Adam, state: TrainingState, regular: bool
 ) -> Checkpoint:
     """Write the checkpoint of a step below `folder`; raises `TrainingError` if the disk does not take it."""
-    path = folder / f"step-{state.step:08}"
+    path = checkpoint_path(folder, state.step)
     weights = {name: weight.cpu() for name, weight in named_weights(model).items()}
     moments = {name: part.cpu() for name, part in optimizer.state().items()}
     try:

@@ -17,7 +17,7 @@ from regard.training.objective import batch_loss
 from regard.training.step import Stepper
 
 _SHARE = 0.95  # of the memory that is left: others want some as well
-_MARGIN = 0.9  # of the largest budget that fitted: memory falls to pieces over the hours
+_MARGIN = 0.8  # of the largest budget that fitted: memory falls to pieces over many batches of many shapes
 _TRIES = 6  # halvings of the interval in which the budget that fits lies
 
 
@@ -45,6 +45,11 @@ def try_largest_batch(stepper: Stepper) -> None:
         f"a piece of {wanted:,} tokens does not fit into memory, one of {fitting:,} does: --set "
         f"training.micro_batch_tokens={fitting} (pieces add up, so that the batch stays the same)"
     )
+
+
+def is_out_of_memory(error: Exception) -> bool:
+    """Say whether this is how Python or torch tell that memory has run out."""
+    return isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and "memory" in str(error).lower())
 
 
 class _Trial:
@@ -96,7 +101,7 @@ def _compute(stepper: Stepper, batch: Batch) -> bool:
             loss = batch_loss(stepper.model, batch, machine.device, 0.0)
         loss.smoothed.backward()  # type: ignore[no-untyped-call]
     except (RuntimeError, MemoryError) as error:
-        if not isinstance(error, MemoryError) and "memory" not in str(error).lower():
+        if not is_out_of_memory(error):
             raise
         return False
     finally:

@@ -36,7 +36,7 @@ from regard.training.checkpoint import (
 from regard.training.distributed import World
 from regard.training.finish import finish
 from regard.training.helpers import helped
-from regard.training.largest import try_largest_batch
+from regard.training.largest import is_out_of_memory, try_largest_batch
 from regard.training.log import Interval, Log, require_tensorboard
 from regard.training.optimizer import learning_rate
 from regard.training.origin import Origin
@@ -175,7 +175,15 @@ class Training:
         """
         state = self.state
         state.step += 1
-        report = self.stepper.take(step, state.step, self.rate(), stop)
+        try:
+            report = self.stepper.take(step, state.step, self.rate(), stop)
+        except (RuntimeError, MemoryError) as error:
+            if not is_out_of_memory(error):
+                raise
+            raise TrainingError(
+                f"memory ran out in step {state.step:,}: run the same command again when more is free, or begin anew "
+                f"with a smaller training.micro_batch_tokens. {self._last_good()}"
+            ) from error
         state.target_tokens += report.tokens
         if report.is_finite:
             state.skipped_in_a_row = 0

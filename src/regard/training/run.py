@@ -67,11 +67,11 @@ def with_absolute_paths(settings: Settings) -> Settings:
 
 
 def _begin(run: Run, settings: Settings, origin: Origin | None) -> None:
+    write_file(run.settings, settings.to_toml())  # first: what has it is a run's folder
     if origin is None:
         run.origin.unlink(missing_ok=True)
     else:
         origin.write(run.origin)
-    write_file(run.settings, settings.to_toml())
 
 
 def _check_same(run: Run, settings: Settings, origin: Origin | None) -> None:
