@@ -102,11 +102,10 @@ def test_data_that_does_not_fit_wherever_the_room_ends(disk, corpus, finished_ru
     """Settings, scratch files of the search for repeats, vocabulary, stores: each of them meets the end of the disk."""
     out, settings = disk.path / "run", recipe(corpus)
     seen = []
-    for pages in (0, 16, *range(62, 200, 2)):
+    for pages in (0, 4, 16, *range(62, 200, 2)):
         disk.fill(leave=pages * PAGE)
         try:
-            work = train if not seen else prepare
-            work(settings, out, display=QuietDisplay())
+            (train if pages < 16 else prepare)(settings, out, display=QuietDisplay())
             break
         except DiskError as error:
             seen.append(str(error))
