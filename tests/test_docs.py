@@ -21,7 +21,7 @@ from regard.settings import read_recipe, resolve
 ROOT = Path(__file__).parent.parent
 PAGES = [
     ROOT / "README.md",
-    *(ROOT / "docs" / f"{name}.md" for name in ("train", "settings", "translate", "evaluate", "inspect")),
+    *(ROOT / "docs" / f"{name}.md" for name in ("train", "finetune", "settings", "translate", "evaluate", "inspect")),
 ]
 SMALL = (
     "model.d_model=16 model.d_ff=16 model.heads=2 model.encoder_layers=1 model.decoder_layers=2 "
@@ -54,7 +54,9 @@ def run_command(command: str) -> None:
     assert words[0] == "regard"
     if words[1] in ("train", "prepare"):
         words += [part for setting in SMALL.split() for part in ("--set", setting)]
-    if words[1] == "train":
+    if words[1] == "finetune":
+        words += ["--set", "training.steps=2"]
+    if words[1] in ("train", "finetune"):
         words += ["--processes", "1", "--threads", "1"]
     stdin = Path("stdin")
     stdin.write_bytes(given)

@@ -1,11 +1,13 @@
 """Files and folders that a reader sees old or new, never half written."""
 
+import errno
 import json
+import os
 
 import pytest
 
 from regard import files
-from regard.errors import FileFormatError
+from regard.errors import DiskError, FileFormatError, UserError
 
 
 def contents(folder):
@@ -75,9 +77,33 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
         raise OSError("the disk is full")
 
     monkeypatch.setattr(files, "sync", fail)
-    with pytest.raises(OSError, match="full"):
+    with pytest.raises(UserError, match=r"file: can't be written: the disk is full"):
         files.write_file(path, "new")
     assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO])
+def test_a_disk_that_takes_no_more_is_nobodys_mistake(tmp_path, number):
+    told = files.disk_error(tmp_path / "new" / "file", OSError(number, "whatever"), needed=1_234_567)
+    assert isinstance(told, DiskError)
+    assert str(told).startswith(f"{tmp_path / 'new' / 'file'}: can't be written: {os.strerror(number)} (needs 1.2 MB")
+    assert ("free on this disk" in str(told)) == (number == errno.ENOSPC)
+
+
+def test_a_missing_right_is_the_users_to_mend_and_safetensors_words_are_understood(tmp_path):
+    assert isinstance(files.disk_error(tmp_path, OSError(errno.EACCES, "")), UserError)
+    told = files.disk_error(tmp_path, RuntimeError("I/O error: No space left on device (os error 28)"))
+    assert isinstance(told, DiskError)
+    assert "No space left on device (" in str(told)
+
+
+def test_what_was_there_before_a_replacement_cut_short_comes_back(tmp_path):
+    (tmp_path / ".lost.old").mkdir()
+    (tmp_path / ".there.old").mkdir()
+    (tmp_path / "there").mkdir()
+    files.remove_leftovers(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["lost", "there"]
 
 
 def test_json_comes_back_and_a_checksum_tells_a_changed_byte(tmp_path):

@@ -10,7 +10,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 import regard
-from regard.errors import FileFormatError, RegardError, SettingsError, UserError
+from regard.errors import DiskError, FileFormatError, RegardError, SettingsError
 from regard.model_folder import FACTS, SETTINGS, VOCABULARY, WEIGHTS, find_model, named_weights, read_model, write_model
 
 STORED = Path(__file__).parent / "stored"
@@ -152,7 +152,7 @@ def test_a_disk_that_does_not_take_the_model_is_told_and_leaves_the_old_one(fold
     limit = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limit[1]))  # as on a full disk, the system refuses the bytes
     try:
-        with pytest.raises(UserError, match="can't be written"):
+        with pytest.raises(DiskError, match=r"can't be written: File too large \(needs 14,944 bytes\)"):
             write_model(folder, named_weights(loaded.model), loaded.vocabulary, loaded.settings, {}, "a card")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limit)

@@ -7,16 +7,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from regard.training.finetune import finetune
     from regard.training.loop import train
     from regard.translation import Translation
     from regard.translator import Translator, load
 
 __version__ = "0.1.0"
-__all__ = ["Translation", "Translator", "__version__", "load", "train"]
+__all__ = ["Translation", "Translator", "__version__", "finetune", "load", "train"]
 
 _HOME = {
     "Translation": "regard.translation",
     "Translator": "regard.translator",
+    "finetune": "regard.training.finetune",
     "load": "regard.translator",
     "train": "regard.training.loop",
 }

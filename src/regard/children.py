@@ -23,6 +23,7 @@ from typing import Any
 from torch.distributed import Store, TCPStore  # type: ignore[attr-defined]
 
 from regard.errors import LostOthersError, ProcessError, RegardError, UserError
+from regard.system import die_with_parent
 
 MEETING = timedelta(minutes=2)  # the longest way from being there to being connected
 
@@ -163,6 +164,7 @@ def do_task(work: str, rank: int, size: int, port: int, arguments: Sequence[Any]
     """Do a child's work, `module:function`, wait for the parent to end, and leave last words if it fails."""
     for one in (signal.SIGINT, signal.SIGTERM):  # the parent decides, also when all are sent the signal
         signal.signal(one, signal.SIG_IGN)
+    die_with_parent()
     threading.Thread(target=_end_with_parent, daemon=True).start()
     last_words = os.dup(1)
     os.dup2(2, 1)

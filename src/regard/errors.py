@@ -51,6 +51,10 @@ class MissingExtraError(UserError):
         super().__init__(f"{purpose} needs {package}, which is not installed: pip install 'regard[{extra}]'")
 
 
+class DiskError(RegardError):
+    """A disk that takes no more, or that fails; nobody's mistake."""
+
+
 class TrainingError(RegardError):
     """A training that can't go on, with the last good checkpoint named where there is one."""
 

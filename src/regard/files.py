@@ -1,8 +1,10 @@
 """Files and folders that a reader sees old or new, never half written."""
 
 import ctypes
+import errno
 import json
 import os
+import re
 import shutil
 import sys
 from collections.abc import Iterator, Mapping
@@ -11,7 +13,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from regard.errors import FileFormatError
+from regard.errors import DiskError, FileFormatError, RegardError, UserError
+
+_THE_DISKS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # the others are mistakes, such as a missing right
+_NUMBER = re.compile(r"os error (\d+)")  # as safetensors tells it
 
 
 @contextmanager
@@ -42,9 +47,13 @@ def new_folder(path: Path) -> Iterator[Path]:
 
 def remove_leftovers(folder: Path) -> None:
     """Remove what a process that was killed left below `folder`: folders half written or half removed."""
-    for ending in ("writing", "removing"):
+    for ending in ("writing", "removing", "old"):
         for path in folder.glob(f".*.{ending}"):
-            shutil.rmtree(path, ignore_errors=True)
+            final = path.with_name(path.name[1:].removesuffix(f".{ending}"))
+            if ending == "old" and not final.exists():  # killed between the two renames of `_replace`
+                path.rename(final)
+            else:
+                shutil.rmtree(path, ignore_errors=True)
 
 
 def remove_folder(path: Path) -> None:
@@ -55,13 +64,60 @@ def remove_folder(path: Path) -> None:
     shutil.rmtree(doomed)
 
 
-def write_file(path: Path, text: str) -> None:
-    """Write a text file under a temporary name, sync it, and give it its name."""
+def write_file(path: Path, contents: str | bytes) -> None:
+    """Write a file under a temporary name, sync it, and give it its name; text becomes UTF-8.
+
+    Raises `DiskError` or `UserError` if it can't be written; then what had that name stays, and nothing else is left.
+    """
     temporary = path.with_name(f".{path.name}.writing")
-    temporary.write_text(text, encoding="utf-8")
-    sync(temporary)
-    temporary.replace(path)
-    sync(path.parent)
+    raw = contents.encode() if isinstance(contents, str) else contents
+    with explain_disk_errors(path, len(raw)):
+        try:
+            temporary.write_bytes(raw)
+            sync(temporary)
+            temporary.replace(path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+        sync(path.parent)
+
+
+# ---- disks that do not take it ---------------------------------------------------------------------------------------
+
+
+@contextmanager
+def explain_disk_errors(path: Path, needed: int | None = None) -> Iterator[None]:
+    """Turn a system's refusal to write `path`, which needs so many bytes, into an error of ours."""
+    try:
+        yield
+    except OSError as error:
+        raise disk_error(path, error, needed) from None
+
+
+def disk_error(path: Path, error: Exception, needed: int | None = None) -> RegardError:
+    """Return the error that says what can't be written, why, and how much room is needed and left.
+
+    A full or failing disk is a `DiskError`; anything else, such as a missing right, is the user's to mend.
+    """
+    number = error.errno if isinstance(error, OSError) else None
+    if number is None and (told := _NUMBER.search(str(error))):
+        number = int(told[1])
+    reason = os.strerror(number) if number else str(error)
+    if number not in _THE_DISKS:
+        return UserError(f"{path}: can't be written: {reason}")
+    room = [f"needs {_amount(needed)}"] if needed is not None else []
+    if number == errno.ENOSPC:
+        there = next(one for one in (path, *path.absolute().parents) if one.exists())
+        room.append(f"{_amount(shutil.disk_usage(there).free)} free on this disk")
+    amounts = f" ({', '.join(room)})" if room else ""
+    return DiskError(f"{path}: can't be written: {reason}{amounts}")
+
+
+def _amount(count: int) -> str:
+    return f"{count:,} bytes" if count < 100_000 else f"{count / 1e6:,.1f} MB"
+
+
+# ---- reading and checking --------------------------------------------------------------------------------------------
 
 
 def sync(path: Path) -> None:

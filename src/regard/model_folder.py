@@ -14,8 +14,8 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, device, nn
 
 import regard
-from regard.errors import FileFormatError, SettingsError, UserError, did_you_mean
-from regard.files import new_folder, read_json, read_text, write_json
+from regard.errors import FileFormatError, SettingsError, did_you_mean
+from regard.files import disk_error, new_folder, read_json, read_text, write_json
 from regard.model.build import build_model
 from regard.model.transformer import Transformer
 from regard.settings import Settings, resolve
@@ -52,8 +52,9 @@ def write_model(
 ) -> None:
     """Write a model's folder; what was there is replaced only when all is written.
 
-    Raises `UserError` if the disk does not take it.
+    Raises `DiskError` if the disk is full, `UserError` if the folder can't be written.
     """
+    needed = sum(weight.nbytes for weight in weights.values())
     try:
         with new_folder(folder) as path:
             save_file(weights, path / WEIGHTS)
@@ -64,7 +65,7 @@ def write_model(
             basics = {"format": FORMAT, "regard": regard.__version__, "vocabulary": vocabulary.fingerprint}
             write_json(path / FACTS, {**basics, **facts})
     except (OSError, SafetensorError) as error:
-        raise UserError(f"{folder}: can't be written: {error}") from error
+        raise disk_error(folder, error, needed) from error
 
 
 def read_model(path: Path) -> LoadedModel:

@@ -13,7 +13,7 @@ from regard import __version__
 
 from .running import REGARD, Regard, apart
 
-VERBS = ["demo", "train", "prepare", "translate", "evaluate", "score", "inspect", "config", "doctor"]
+VERBS = ["demo", "train", "finetune", "prepare", "translate", "evaluate", "score", "inspect", "config", "doctor"]
 
 # What the project promises to understand; `regard VERB --help` shows an example of each.
 FORMS = {
@@ -21,6 +21,10 @@ FORMS = {
     "train": [
         r"regard train --train \S+\.en \S+\.de --valid \S+ \S+ --out \S+",
         r"regard train \S+\.toml --out \S+ --set \w+\.\w+=",
+    ],
+    "finetune": [
+        r"regard finetune \S+ --train \S+ \S+ --valid \S+ \S+ --out \S+",
+        r"regard finetune \S+ \S+\.toml --out \S+",
     ],
     "prepare": [r"regard prepare \S+\.toml --out \S+"],
     "translate": [r"regard translate \S+ <", r"regard translate \S+ \S+ \S+ -o \S+"],
@@ -202,7 +206,7 @@ def test_a_full_disk_is_said_and_ends_with_1() -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run([REGARD, "config", "list"], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert done.returncode == 1
-    assert done.stderr == "regard: reading or writing failed: No space left on device\n"
+    assert done.stderr == "regard: standard output: can't be written: No space left on device\n"
 
 
 def test_ctrl_c_ends_a_translation_without_a_traceback(odd_model: Path) -> None:

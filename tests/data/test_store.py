@@ -100,12 +100,12 @@ def test_a_full_disk_is_a_clear_error(tmp_path: Path) -> None:
         import sys
         from pathlib import Path
         from regard.data.store import StoreWriter
-        from regard.errors import UserError
+        from regard.errors import DiskError
         try:
             with StoreWriter(Path(sys.argv[1]), "fingerprint", 1000) as writer:
                 writer.begin_corpus("only")
                 writer.add([[5, 3]] * 100_000, [[3]] * 100_000, range(100_000))
-        except UserError as error:
+        except DiskError as error:
             print(error)
     """
     command = [sys.executable, "-W", "error", "-c", child, str(tmp_path / "store")]

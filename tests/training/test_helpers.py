@@ -147,7 +147,10 @@ def test_a_helper_that_can_t_even_start_ends_the_training_with_a_message(monkeyp
         pass
 
 
-def test_helpers_end_by_themselves_when_the_first_process_is_killed(tmp_path):
+@pytest.mark.parametrize(
+    "stopped", ["", pytest.param("12", marks=pytest.mark.skipif(sys.platform != "linux", reason="Linux sees to that"))]
+)
+def test_helpers_end_when_the_first_process_is_killed_even_if_they_are_stopped(tmp_path, stopped):
     code = textwrap.dedent(f"""
         import os, signal, sys; sys.path[:] = {sys.path!r}
         import torch
@@ -156,6 +159,8 @@ def test_helpers_end_by_themselves_when_the_first_process_is_killed(tmp_path):
         with helped(3, wait, ({str(tmp_path)!r},)) as world:
             world.sum(torch.zeros(1))
             world.sum(torch.zeros(1))
+            for rank in {stopped!r}:
+                os.kill(int(open({str(tmp_path)!r} + "/" + rank).read()), signal.SIGSTOP)
             os.kill(os.getpid(), signal.SIGKILL)
     """)
     first = subprocess.run([sys.executable, "-c", code], env=ENVIRONMENT, capture_output=True, text=True, check=False)

@@ -11,8 +11,9 @@ from digits import Words, files_below, recipe, same_weights, weights_of, write_c
 
 from regard.errors import MissingExtraError, TrainingError, UserError
 from regard.settings import Settings
+from regard.text.vocabulary import Vocabulary
+from regard.training import largest, loop
 from regard.training import log as log_module
-from regard.training import loop
 from regard.training import step as step_module
 from regard.training.average import average_weights
 from regard.training.loop import Clock, train
@@ -134,6 +135,50 @@ def test_other_text_is_refused(corpus, tmp_path, words):
         go(recipe(other, steps=1), tmp_path / "run", words)
 
 
+def test_another_vocabulary_is_refused_with_its_name(corpus, finished_run, tmp_path, words):
+    vocabulary = tmp_path / "own.spm"
+    shutil.copy(finished_run / "vocabulary.spm", vocabulary)
+    settings = recipe(corpus, steps=1)
+    settings = settings.model_copy(update={"data": settings.data.model_copy(update={"vocabulary": vocabulary})})
+    go(settings, tmp_path / "run", words)
+    Vocabulary.train(["1 2 3 4 5 6 7 8 9 0 a b"], 300).save(vocabulary)
+    with pytest.raises(UserError, match=rf"data\.vocabulary: {vocabulary} has changed"):
+        go(settings, tmp_path / "run", words)
+    shutil.copy(vocabulary, tmp_path / "run" / "vocabulary.spm")
+    shutil.copy(finished_run / "vocabulary.spm", vocabulary)
+    with pytest.raises(UserError, match=r"run/vocabulary\.spm: not the vocabulary that .*data/train was made with"):
+        go(settings, tmp_path / "run", words)
+
+
+@pytest.mark.parametrize("name", ["tokens.bin", "offsets.bin", "lines.bin"])
+def test_a_flipped_bit_in_the_prepared_data_is_found_and_preparing_again_heals_it(
+    name, stopped_run, finished_run, corpus, words
+):
+    out = stopped_run(4)
+    path = out / "data" / "train" / name
+    raw = bytearray(path.read_bytes())
+    raw[len(raw) // 2] ^= 1
+    path.write_bytes(raw)
+    with pytest.raises(UserError, match=r"data/train: damaged: .*remove .*/data and run the same command again"):
+        go(recipe(corpus), out, words)
+    shutil.rmtree(out / "data")
+    with pytest.raises(UserError, match=r"training\.seed: was 1, now 2"):  # no way around the settings
+        go(recipe(corpus, seed=2), out, words)
+    assert same_weights(go(recipe(corpus), out, words), finished_run / "model")
+
+
+def test_a_checkpoint_of_other_data_is_refused_even_if_the_data_was_made_anew(stopped_run, tmp_path, words):
+    other = write_corpus(tmp_path / "corpus")
+    go(recipe(other, steps=4, average_checkpoints=1), tmp_path / "run", words)
+    shutil.rmtree(tmp_path / "run" / "data")
+    shutil.rmtree(tmp_path / "run" / "model")
+    lines = (other / "train.src").read_text().splitlines(keepends=True)
+    for end in ("src", "tgt"):
+        (other / f"train.{end}").write_text("".join(lines[::-1]))
+    with pytest.raises(UserError, match=r"step-00000004: trained on other data than .*data/train holds"):
+        go(recipe(other, steps=4, average_checkpoints=1), tmp_path / "run", words)
+
+
 def test_no_training_text_is_the_users_mistake(tmp_path, words):
     with pytest.raises(UserError, match=r"data\.train: no training corpus"):
         go(Settings(), tmp_path / "run", words)
@@ -191,6 +236,39 @@ def test_a_damaged_checkpoint_is_named_and_the_one_before_is_used(stopped_run, f
     assert f"going on from {out / 'checkpoints' / 'step-00000004'}" in words.lines
     assert same_weights(out / "model", finished_run / "model")
     assert checkpoint_steps(out) == [4, 8, 12]
+
+
+@pytest.mark.parametrize("name", ["weights.safetensors", "optimizer.safetensors", "progress.json", "checksums.json"])
+@pytest.mark.parametrize("damage", ["missing", "cut off", "flipped bit"])
+def test_whatever_file_is_damaged_however_it_is_named_and_the_run_ends_the_same(
+    name, damage, stopped_run, finished_run, corpus, words
+):
+    out = stopped_run(8)
+    path = out / "checkpoints" / "step-00000008" / name
+    raw = bytearray(path.read_bytes())
+    if damage == "missing":
+        path.unlink()
+    elif damage == "cut off":
+        path.write_bytes(raw[: len(raw) // 2])
+    else:
+        raw[len(raw) // 2] ^= 4
+        path.write_bytes(raw)
+    go(recipe(corpus), out, words)
+    told = next(line for line in words.lines if line.startswith("passed over a damaged checkpoint: "))
+    # A flipped bit in a checksum shows in the file that it is for.
+    assert str(path.parent) in told
+    assert name in told or (name, damage) == ("checksums.json", "flipped bit")
+    assert f"going on from {out / 'checkpoints' / 'step-00000004'}" in words.lines
+    assert same_weights(out / "model", finished_run / "model")
+
+
+def test_a_checkpoint_missing_from_the_average_is_named(corpus, finished_run, tmp_path, words):
+    out = tmp_path / "run"
+    shutil.copytree(finished_run, out, ignore=shutil.ignore_patterns("model"))
+    (out / "checkpoints" / "step-00000008" / "weights.safetensors").write_bytes(b"")
+    go(recipe(corpus), out, words)
+    assert f"missing from the average, because damaged or gone: {out / 'checkpoints' / 'step-00000008'}" in words.lines
+    assert json.loads((out / "model" / "model.json").read_text())["averaged_steps"] == [4, 12]
 
 
 def test_with_all_checkpoints_damaged_the_run_begins_anew(stopped_run, finished_run, corpus, words):
@@ -322,8 +400,16 @@ def test_a_step_without_a_finite_gradient_is_skipped_counted_and_named(corpus, t
     go(recipe(corpus, steps=6), tmp_path, words)
     told = [line for line in words.lines if "not finite" in line]
     assert len(told) == 2
-    assert told[0].startswith("step 3: gradient not finite, weights left as they are (near ")
-    assert "train.src line " in told[0]
+    assert told[0].startswith("step 3: loss not finite, weights left as they are (")
+    assert "train.src lines " in told[0]
+    assert told[0].endswith(" more, all in the log)")
+    skipped = events(tmp_path, "skipped")
+    assert [facts["step"] for facts in skipped] == [3, 5]
+    assert set(skipped[0]) == {"event", "step", "loss", "gradient_norm", "lines"}
+    assert skipped[0]["loss"] is None
+    lines = [line for found in skipped[0]["lines"].values() for line in found]
+    assert len(lines) == len(set(lines)) > 8
+    assert 1 <= min(lines) <= max(lines) <= 300
     assert json.loads((tmp_path / "model" / "model.json").read_text())["skipped_steps"] == 2
     assert [facts["skipped"] for facts in events(tmp_path, "training")] == [0, 0, 1, 1, 2, 2]
     assert [facts["loss"] is None for facts in events(tmp_path, "training")] == [False, False, True, False, True, False]
@@ -343,6 +429,21 @@ def test_without_any_checkpoint_that_is_said(corpus, tmp_path, words, monkeypatc
         go(recipe(corpus, steps=100, checkpoint_steps=100), tmp_path, words)
 
 
+def test_weights_that_are_not_finite_are_never_written(corpus, tmp_path, words, monkeypatch):
+    take = step_module.Stepper.take
+
+    def overflow(self, step, number, rate, stop=False):
+        report = take(self, step, number, rate, stop)
+        if number == 8:
+            next(self.model.parameters()).data[0, 0] = math.inf
+        return report
+
+    monkeypatch.setattr(step_module.Stepper, "take", overflow)
+    with pytest.raises(TrainingError, match=r"not finite after step 8; .*Last good checkpoint: .*step-00000004"):
+        go(recipe(corpus, valid=False), tmp_path, words)
+    assert checkpoint_steps(tmp_path) == [4]
+
+
 def test_nineteen_in_a_row_do_not_end_the_run(corpus, tmp_path, words, monkeypatch):
     spoil(monkeypatch, lambda number: number % 20 != 0)
     go(recipe(corpus, steps=40, checkpoint_steps=40), tmp_path, words)
@@ -351,13 +452,11 @@ def test_nineteen_in_a_row_do_not_end_the_run(corpus, tmp_path, words, monkeypat
 
 def test_the_largest_batch_is_tried_before_the_first_step_and_only_then(corpus, tmp_path, words, monkeypatch):
     happened = []
-    take, attempt = step_module.Stepper.take, step_module.Stepper.try_largest_batch
+    take, attempt = step_module.Stepper.take, loop.try_largest_batch
     monkeypatch.setattr(
         step_module.Stepper, "take", lambda self, *rest: (happened.append("step"), take(self, *rest))[1]
     )
-    monkeypatch.setattr(
-        step_module.Stepper, "try_largest_batch", lambda self: (happened.append("try"), attempt(self))[1]
-    )
+    monkeypatch.setattr(loop, "try_largest_batch", lambda stepper: (happened.append("try"), attempt(stepper))[1])
     go(recipe(corpus, steps=3), tmp_path, words)
     assert happened == ["try", "step", "step", "step"]
 
@@ -366,10 +465,23 @@ def test_too_little_memory_for_the_largest_batch_ends_the_run_before_it_begins(c
     def fail(*_):
         raise torch.OutOfMemoryError("CUDA out of memory")
 
-    monkeypatch.setattr(step_module, "batch_loss", fail)
-    with pytest.raises(UserError, match=r"training\.micro_batch_tokens=20"):
+    monkeypatch.setattr(largest, "batch_loss", fail)
+    with pytest.raises(UserError, match="not even a piece of one pair"):
         go(recipe(corpus), tmp_path, words)
     assert events(tmp_path, "training") == []
+
+
+def test_memory_that_runs_out_later_is_told_with_the_last_good_checkpoint(corpus, tmp_path, words, monkeypatch):
+    take = step_module.Stepper.take
+
+    def fail(self, step, number, rate, stop=False):
+        if number == 6:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return take(self, step, number, rate, stop)
+
+    monkeypatch.setattr(step_module.Stepper, "take", fail)
+    with pytest.raises(TrainingError, match=r"memory ran out in step 6: .*Last good checkpoint: .*step-00000004"):
+        go(recipe(corpus), tmp_path, words)
 
 
 # ---- TensorBoard -----------------------------------------------------------------------------------------------------

@@ -150,6 +150,47 @@ def test_two_processes_of_which_either_is_killed_end_with_the_weights_of_two_nev
     assert_as_undisturbed(out, undisturbed(2))
 
 
+# ---- steps that go wrong ---------------------------------------------------------------------------------------------
+
+
+def spoiled(steps: str) -> str:
+    """Python that makes the loss of the first process not a number, in these steps."""
+    return f"""
+import math
+from regard.training import step
+whole = step.batch_loss
+take = step.Stepper.take
+def batch_loss(*arguments):
+    loss = whole(*arguments)
+    return loss._replace(smoothed=loss.smoothed * math.nan)
+def spoil(self, pieces, number, *rest):
+    step.batch_loss = batch_loss if number in {steps} else whole
+    return take(self, pieces, number, *rest)
+step.Stepper.take = spoil
+"""
+
+
+def test_what_goes_wrong_in_one_process_is_skipped_and_counted_by_all(settings, tmp_path):
+    """If the other process had changed its weights, the two would go apart, and differ from one process alone."""
+    found = []
+    for processes in (1, 2):
+        out = tmp_path / f"run-{processes}"
+        end(start_training(settings, out, processes, more=spoiled("(2, 3)")), 0)
+        facts = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
+        assert [one["step"] for one in facts if one["event"] == "skipped"] == [2, 3]
+        assert json.loads((out / "model" / "model.json").read_text())["skipped_steps"] == 2
+        found.append([one["loss"] for one in facts if one["event"] == "training" and one["loss"] is not None])
+    assert found[0] == pytest.approx(found[1], rel=1e-4)  # but for the order of sums in float32
+
+
+def test_too_many_such_steps_end_all_processes(settings, tmp_path):
+    long = settings.model_copy(update={"training": settings.training.model_copy(update={"steps": 50})})
+    process = start_training(long, tmp_path / "run", 2, more=spoiled("range(5, 99)"))
+    told = end(process, 1)
+    assert told.splitlines()[-1].startswith("regard: 20 steps in a row without a finite gradient; lower ")
+    assert told.endswith(f"Last good checkpoint: {tmp_path / 'run' / 'checkpoints' / 'step-00000021'}\n")
+
+
 # ---- SIGTERM and Ctrl-C ----------------------------------------------------------------------------------------------
 
 

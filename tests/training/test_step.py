@@ -9,7 +9,6 @@ from digits import MODEL, TRAINING
 from torch.nn import functional as F
 
 from regard.data.batches import collate
-from regard.errors import UserError
 from regard.model.build import build_model
 from regard.settings import ModelSettings, TrainingSettings
 from regard.training import step as step_module
@@ -161,40 +160,17 @@ def test_the_wish_to_stop_is_passed_on(make_stepper):
     assert make_stepper().take(THREE_PIECES, 1, rate=0.0, stop=True).stop
 
 
-# ---- the largest batch -----------------------------------------------------------------------------------------------
-
-
-def test_trying_the_largest_batch_changes_nothing(make_stepper):
+def test_a_loss_that_is_not_finite_leaves_everything_untouched_though_the_gradient_is(make_stepper, monkeypatch):
     stepper = make_stepper()
+    stepper.take(THREE_PIECES, 1, rate=0.01)
     before = snapshot(stepper)
-    stepper.try_largest_batch()
+
+    def spoiled(*arguments):
+        loss = batch_loss(*arguments)
+        return loss._replace(smoothed=loss.smoothed + math.inf)
+
+    monkeypatch.setattr(step_module, "batch_loss", spoiled)
+    report = stepper.take(THREE_PIECES, 2, rate=0.01)
+    assert math.isfinite(report.norm)
+    assert not report.is_finite
     assert unchanged(before, snapshot(stepper))
-    assert not stepper.optimizer.gradient.any()
-
-
-@pytest.mark.parametrize(
-    "error",
-    [
-        MemoryError(),
-        RuntimeError("[enforce fail at alloc_cpu.cpp:127] DefaultCPUAllocator: can't allocate memory"),
-        torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB"),
-    ],
-)
-def test_too_little_memory_for_the_largest_batch_is_told_with_a_size_to_try(make_stepper, monkeypatch, error):
-    def fail(*_):
-        raise error
-
-    stepper = make_stepper()
-    monkeypatch.setattr(step_module, "batch_loss", fail)
-    with pytest.raises(UserError, match=r"40 tokens does not fit into memory.*micro_batch_tokens=20"):
-        stepper.try_largest_batch()
-
-
-def test_another_failure_of_the_largest_batch_is_not_taken_for_too_little_memory(make_stepper, monkeypatch):
-    def fail(*_):
-        raise RuntimeError("mat1 and mat2 shapes cannot be multiplied")
-
-    stepper = make_stepper()
-    monkeypatch.setattr(step_module, "batch_loss", fail)
-    with pytest.raises(RuntimeError, match="shapes"):
-        stepper.try_largest_batch()

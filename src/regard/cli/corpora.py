@@ -67,6 +67,14 @@ def gather_settings(
     return settings
 
 
+def given_settings(recipe: Path | None, options: CorpusOptions, overrides: list[str]) -> Settings:
+    """Return what a recipe, the command line's corpora and the overrides say, and nothing else counts as given."""
+    settings = read_recipe(recipe, overrides) if recipe is not None else resolve({}, overrides, origin="command line")
+    data = options.values()
+    told = {name: getattr(_data(data), name) for name in data}
+    return settings.model_copy(update={"data": settings.data.model_copy(update=told)})
+
+
 def _corpora(files: tuple[Path, Path] | None, table: Path | None) -> list[dict[str, Path]]:
     corpora = [{"source": files[0], "target": files[1]}] if files else []
     return corpora + ([{"pairs": table}] if table else [])

@@ -5,13 +5,14 @@ import os
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, TextIO, Unpack
 
 import typer
 
 from regard.errors import CorpusError, UserError
+from regard.files import disk_error
 from regard.progress import Display, QuietDisplay
 from regard.text.corpus import MAX_LINE_BYTES
 
@@ -92,7 +93,10 @@ def _decode(name: Path | str, stream: IO[bytes] | gzip.GzipFile, warn: Callable[
 
 @contextmanager
 def open_output(path: Path | None, files: Sequence[Path] = ()) -> Iterator[TextIO]:
-    """Open a file to write to, or give standard output; raises `UserError` if it can't be or is one of `files`."""
+    """Open a file to write to, or give standard output; raises `UserError` if it can't be or is one of `files`.
+
+    If the disk is full, what is there are whole lines, and the `DiskError` says how many.
+    """
     if path is None:
         if sys.stdout is None:
             raise UserError("standard output is closed; give it a reader, or name a file with --output")
@@ -104,8 +108,33 @@ def open_output(path: Path | None, files: Sequence[Path] = ()) -> Iterator[TextI
         file = path.open("w", encoding="utf-8", errors="replace", newline="\n")
     except OSError as error:
         raise UserError(f"{path}: can't be written: {error.strerror}") from None
-    with file:
+    try:
         yield file
+        file.close()  # which writes what is left
+    except BrokenPipeError:  # a pipe with a name, whose reader is gone
+        raise
+    except OSError as error:
+        with suppress(OSError):  # it tries to write again
+            file.close()
+        told = disk_error(path, error)
+        raise type(told)(f"{told}; {_keep_whole_lines(path)}") from None
+    finally:
+        with suppress(OSError):
+            file.close()
+
+
+def _keep_whole_lines(path: Path) -> str:
+    """Cut a file after its last whole line, and say how many there are."""
+    if not path.is_file():
+        return "some lines are missing"
+    lines = end = position = 0
+    with path.open("r+b") as file:
+        while block := file.read(1 << 20):
+            lines += block.count(b"\n")
+            end = position + block.rfind(b"\n") + 1 if b"\n" in block else end
+            position += len(block)
+        file.truncate(end)
+    return f"what is there are the first {lines:,} lines" if lines else "it is empty"
 
 
 def _status(path: Path) -> os.stat_result:

@@ -12,13 +12,14 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from regard import __version__
-from regard.cli import config, demo, doctor, evaluate, inspect, prepare, score, train, translate
+from regard.cli import config, demo, doctor, evaluate, finetune, inspect, prepare, score, train, translate
 from regard.cli.help import CONTEXT, Verb, Verbs
 from regard.errors import RegardError, UserError
 from regard.launch import read_launch
 
-_SHARED = ("train", "translate")  # what several processes can do together
-_NOT_THE_USERS = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+_SHARED = ("train", "finetune", "translate")  # what several processes can do together
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_NOT_THE_USERS = (*_FULL, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 
 
 class _ReaderGoneError(Exception):
@@ -26,7 +27,7 @@ class _ReaderGoneError(Exception):
 
 
 class _Regard(Verbs):
-    order = ("demo", "train", "prepare", "translate", "evaluate", "score", "inspect", "config", "doctor")
+    order = ("demo", "train", "finetune", "prepare", "translate", "evaluate", "score", "inspect", "config", "doctor")
 
     def invoke(self, ctx: Any) -> Any:
         """Run a verb. A closed pipe is told apart from other ends here, as Typer would make it exit code 1."""
@@ -57,6 +58,7 @@ regard VERB --help                             all about a verb, with examples
 for _module, _verb in (
     (demo, demo.demo),
     (train, train.train),
+    (finetune, finetune.finetune),
     (prepare, prepare.prepare),
     (translate, translate.translate),
     (evaluate, evaluate.evaluate),
@@ -107,7 +109,8 @@ def main() -> NoReturn:
     except OSError as error:
         if error.filename is None:  # most likely standard output
             _drop_output()
-            _end(f"reading or writing failed: {error.strerror or error}", 1)
+            what = "standard output: can't be written" if error.errno in _FULL else "reading or writing failed"
+            _end(f"{what}: {error.strerror or error}", 1)
         _end(f"{error.filename}: {error.strerror}", 1 if error.errno in _NOT_THE_USERS else 2)
     sys.exit(0)
 

@@ -32,6 +32,13 @@ Tables = Annotated[
 ValidTables = Annotated[
     Path | None, typer.Option("--valid-pairs", metavar="FILE", help="Validation pairs, instead of --valid.")
 ]
+SourceLanguage = Annotated[
+    str | None, typer.Option("--from", metavar="LANGUAGE", help="Source language; else from the file's ending.")
+]
+TargetLanguage = Annotated[
+    str | None, typer.Option("--to", metavar="LANGUAGE", help="Target language; else from the file's ending.")
+]
+TensorBoard = Annotated[bool, typer.Option("--tensorboard", help="Also log for TensorBoard.")]
 
 
 def train(
@@ -43,12 +50,8 @@ def train(
     valid_files: ValidFiles = None,
     train_pairs: Tables = None,
     valid_pairs: ValidTables = None,
-    source_language: Annotated[
-        str | None, typer.Option("--from", metavar="LANGUAGE", help="Source language; else from the file's ending.")
-    ] = None,
-    target_language: Annotated[
-        str | None, typer.Option("--to", metavar="LANGUAGE", help="Target language; else from the file's ending.")
-    ] = None,
+    source_language: SourceLanguage = None,
+    target_language: TargetLanguage = None,
     preset: Annotated[
         str | None,
         typer.Option(
@@ -59,7 +62,7 @@ def train(
     device: Device = "auto",
     processes: Processes = None,
     threads: Threads = None,
-    tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Also log for TensorBoard.")] = False,
+    tensorboard: TensorBoard = False,
     progress: Progress = ProgressMode.AUTO,
 ) -> None:
     """Train a translator from two text files or by a recipe.

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from regard.text.corpus import Pair
 
 _PARTS = 64
+_ROWS_AT_ONCE = 1 << 17
 _ENTRY = np.dtype([("hash", np.uint64), ("row", np.int64)])
 
 
@@ -59,7 +60,11 @@ class DuplicateFinder:
         self._stack.close()
         if not self.rows:
             return np.empty(0, np.int64)
-        first = np.memmap(self._folder / "first.bin", np.int64, "w+", shape=(self.rows,))
+        # Written in full before it is mapped: a full disk refuses what is written, but kills who writes to a map.
+        with (self._folder / "first.bin").open("wb") as file:
+            for start in range(0, self.rows, _ROWS_AT_ONCE):
+                file.write(bytes(8 * min(_ROWS_AT_ONCE, self.rows - start)))
+        first = np.memmap(self._folder / "first.bin", np.int64, "r+", shape=(self.rows,))
         for path in self._paths:
             entries = np.fromfile(path, _ENTRY)
             rows, leaders = _lead(entries)

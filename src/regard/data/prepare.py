@@ -24,9 +24,9 @@ from regard.data.batches import padding
 from regard.data.duplicates import DuplicateFinder
 from regard.data.inputs import check_inputs, describe_inputs
 from regard.data.report import PartReport, Report
-from regard.data.store import Store, StoreWriter, explain_disk_errors
+from regard.data.store import Store, StoreWriter
 from regard.errors import CorpusError, FileFormatError, UserError
-from regard.files import read_json, sync, write_json
+from regard.files import explain_disk_errors, read_json, write_json
 from regard.progress import Display, Job
 from regard.settings import Corpus, DataSettings, Settings
 from regard.system import cores
@@ -52,7 +52,8 @@ class Prepared:
 def prepare(settings: Settings, out: Path, display: Display) -> Prepared:
     """Make vocabulary and token stores in a run's folder, or open what is there if it is made from the same.
 
-    Raises `UserError` if what is there was made from other text or settings, or if no pair is left to train on.
+    Raises `UserError` if what is there was made from other text or settings or is damaged, or if no pair is left to
+    train on; `DiskError` if the disk is full.
     """
     data, folder = settings.data, out / "data"
     if not data.train:
@@ -60,14 +61,17 @@ def prepare(settings: Settings, out: Path, display: Display) -> Prepared:
     inputs = describe_inputs(data)
     if (folder / "inputs.json").exists():
         check_inputs(folder, read_json(folder / "inputs.json"), inputs)
-        return open_prepared(out)
+        prepared = open_prepared(out)
+        for store in (prepared.train, prepared.valid):
+            if store is not None:
+                store.check()
+        return prepared
     with explain_disk_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
         with _scratch_folder(folder / ".duplicates") as scratch:
             train_pairs, first = _survey(data, scratch, display)
             vocabulary = _make_vocabulary(data, train_pairs, display)
             vocabulary.save(out / "vocabulary.spm")
-            sync(out / "vocabulary.spm")
             report = _encode(settings, folder, vocabulary, train_pairs, first, display)
         write_json(folder / "report.json", report.to_dict())
         write_json(folder / "inputs.json", inputs)

@@ -11,8 +11,8 @@ The pairs of a corpus lie next to each other, in the order of their lines. Numbe
 """
 
 import hashlib
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -22,11 +22,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.errors import FileFormatError, UserError
-from regard.files import new_folder, read_json, write_json
+from regard.errors import FileFormatError
+from regard.files import checksum, explain_disk_errors, new_folder, read_json, write_json
 
 VERSION = 1
 
+_FILES = ("tokens.bin", "offsets.bin", "lines.bin")
 _OFFSET = np.dtype("<u8")
 _LINE = np.dtype("<u4")
 _TOKEN_TYPES: dict[str, np.dtype[Any]] = {"uint16": np.dtype("<u2"), "uint32": np.dtype("<u4")}
@@ -77,6 +78,7 @@ class Store:
         self.longest_source = description.longest_source
         self.longest_target = description.longest_target
         self._pairs = description.pairs
+        self._token_type = description.token_type
         self.tokens = _map(folder / "tokens.bin", _TOKEN_TYPES[description.token_type], description.tokens)
         self.offsets = _map(folder / "offsets.bin", _OFFSET, 2 * description.pairs + 1)
         self._lines = _map(folder / "lines.bin", _LINE, description.pairs)
@@ -106,6 +108,16 @@ class Store:
         """Return the corpus that a pair is from and its line there."""
         corpus = next(corpus for corpus in reversed(self.corpora) if corpus.first <= row)
         return corpus.name, int(self._lines[row])
+
+    def check(self) -> None:
+        """Read every byte; raises `FileFormatError` if the contents are not those that were written."""
+        digests = [checksum(self.folder / name) for name in _FILES]
+        if _fingerprint(self._token_type, self.vocabulary, self.corpora, digests) != self.fingerprint:
+            raise FileFormatError(
+                self.folder,
+                f"damaged: its contents are not those that were prepared; remove {self.folder.parent} and run the same "
+                "command again, which prepares the same data",
+            )
 
     def _sequence(self, number: int) -> NDArray[Any]:
         return self.tokens[int(self.offsets[number]) : int(self.offsets[number + 1])]
@@ -142,7 +154,7 @@ def _read_description(path: Path) -> _Description:
 class StoreWriter:
     """Writes a store under a temporary name and gives it its own when the block ends without an error.
 
-    Raises `UserError` if the disk is full or can't be written.
+    Raises `DiskError` if the disk is full, `UserError` if it can't be written.
     """
 
     def __init__(self, folder: Path, vocabulary: str, vocabulary_size: int) -> None:
@@ -159,8 +171,7 @@ class StoreWriter:
             stack.enter_context(explain_disk_errors(self.folder))
             self._partial = stack.enter_context(new_folder(self.folder))
             self._tokens, self._offsets, self._lines = (
-                stack.enter_context(closing(_HashedFile(self._partial / name)))
-                for name in ("tokens.bin", "offsets.bin", "lines.bin")
+                stack.enter_context(closing(_HashedFile(self._partial / name))) for name in _FILES
             )
             self._offsets.write(np.zeros(1, _OFFSET))
             self._stack = stack.pop_all()
@@ -194,14 +205,12 @@ class StoreWriter:
             write_json(self._partial / "store.json", asdict(self._describe()))
 
     def _describe(self) -> _Description:
-        parts = [self._token_type, self._vocabulary]
-        parts += [f"{corpus.weight} {corpus.first} {corpus.count}" for corpus in self._corpora]
-        parts += [file.digest for file in (self._tokens, self._offsets, self._lines)]
+        digests = [file.digest for file in (self._tokens, self._offsets, self._lines)]
         return _Description(
             version=VERSION,
             token_type=self._token_type,
             vocabulary=self._vocabulary,
-            fingerprint=hashlib.sha256("\n".join(parts).encode()).hexdigest(),
+            fingerprint=_fingerprint(self._token_type, self._vocabulary, self._corpora, digests),
             pairs=self.pairs,
             tokens=int(self._totals.sum()),
             source_tokens=int(self._totals[0]),
@@ -209,6 +218,12 @@ class StoreWriter:
             longest_target=int(self._longest[1]),
             corpora=tuple(self._corpora),
         )
+
+
+def _fingerprint(token_type: str, vocabulary: str, corpora: Sequence[StoredCorpus], digests: Sequence[str]) -> str:
+    """Return a hash of all that training depends on; `digests` are those of the files."""
+    counts = [f"{corpus.weight} {corpus.first} {corpus.count}" for corpus in corpora]
+    return hashlib.sha256("\n".join([token_type, vocabulary, *counts, *digests]).encode()).hexdigest()
 
 
 class _HashedFile:
@@ -228,12 +243,3 @@ class _HashedFile:
     @property
     def digest(self) -> str:
         return self._hash.hexdigest()
-
-
-@contextmanager
-def explain_disk_errors(folder: Path) -> Iterator[None]:
-    """Make a full or protected disk the user's error, with the folder that was to be written."""
-    try:
-        yield
-    except OSError as error:
-        raise UserError(f"{folder}: can't be written: {error.strerror or error}") from None

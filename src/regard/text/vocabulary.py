@@ -19,6 +19,7 @@ from typing import Any, Self
 import sentencepiece
 
 from regard.errors import FileFormatError, UserError
+from regard.files import write_file
 from regard.tokens import END, PAD, START, UNKNOWN
 
 _SPECIALS = {"pad": PAD, "unk": UNKNOWN, "bos": START, "eos": END}  # by SentencePiece's names
@@ -91,8 +92,8 @@ class Vocabulary:
         return cls(model.getvalue())
 
     def save(self, path: Path) -> None:
-        """Write the SentencePiece model."""
-        path.write_bytes(self._model)
+        """Write the SentencePiece model, whole or not at all."""
+        write_file(path, self._model)
 
     def __len__(self) -> int:
         return len(self._processor)

@@ -39,6 +39,7 @@ def write_card(settings: Settings, facts: Mapping[str, Any], report: Report, sco
         f"{facts['step']:,} steps of at most {training.batch_tokens:,} tokens in {duration(facts['seconds'])}; "
         f"{facts['target_tokens']:,} target tokens in all; seed {training.seed}. The weights are the average of the "
         f"checkpoints at steps {averaged}.",
+        *_origin_lines(facts.get("origin")),
         "",
         "## Data",
         "",
@@ -60,6 +61,12 @@ def write_card(settings: Settings, facts: Mapping[str, Any], report: Report, sco
         "",
     ]
     return "\n".join(lines)
+
+
+def _origin_lines(origin: Mapping[str, Any] | None) -> list[str]:
+    if origin is None:
+        return []
+    return ["", f"Fine-tuned from `{origin['model']}`, whose weights have the SHA-256 `{origin['weights']}`."]
 
 
 def _score_lines(scores: Sequence[Score], beam: int, alpha: float) -> list[str]:

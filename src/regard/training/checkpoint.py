@@ -15,8 +15,8 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 
 from regard.data.batches import Position
-from regard.errors import FileFormatError, TrainingError
-from regard.files import checksum, new_folder, read_json, remove_folder, write_json
+from regard.errors import DiskError, FileFormatError, TrainingError
+from regard.files import checksum, disk_error, new_folder, read_json, remove_folder, write_json
 from regard.model_folder import WEIGHTS, check_weights, load_weights, named_weights
 from regard.training.optimizer import Adam
 from regard.training.validation import Validation
@@ -38,6 +38,7 @@ class TrainingState:
     skipped: int = 0
     skipped_in_a_row: int = 0
     validations: list[Validation] = field(default_factory=list)
+    data: str = ""  # the fingerprint of the token store
 
 
 @dataclass(frozen=True)
@@ -49,24 +50,32 @@ class Checkpoint:
     regular: bool
 
 
+def checkpoint_path(folder: Path, step: int) -> Path:
+    """Return where the checkpoint of a step is."""
+    return folder / f"step-{step:08}"
+
+
 def write_checkpoint(
     folder: Path, model: nn.Module, optimizer: Adam, state: TrainingState, regular: bool
 ) -> Checkpoint:
     """Write the checkpoint of a step below `folder`; raises `TrainingError` if the disk does not take it."""
-    path = folder / f"step-{state.step:08}"
+    path = checkpoint_path(folder, state.step)
+    weights = {name: weight.cpu() for name, weight in named_weights(model).items()}
+    moments = {name: part.cpu() for name, part in optimizer.state().items()}
     try:
         with new_folder(path) as temporary:
-            save_file({name: weight.cpu() for name, weight in named_weights(model).items()}, temporary / WEIGHTS)
-            save_file({name: part.cpu() for name, part in optimizer.state().items()}, temporary / OPTIMIZER)
+            save_file(weights, temporary / WEIGHTS)
+            save_file(moments, temporary / OPTIMIZER)
             progress = {**asdict(state), "optimizer_steps": optimizer.steps, "position": state.position.to_dict()}
             write_json(temporary / PROGRESS, {"format": FORMAT, "regular": regular, **progress})
             for name in (WEIGHTS, OPTIMIZER):
                 copymode(temporary / PROGRESS, temporary / name)  # safetensors lets nobody but the owner read
             write_json(temporary / CHECKSUMS, {name: checksum(temporary / name) for name in _CONTENTS})
-    except (OSError, SafetensorError) as error:
+    except (OSError, SafetensorError, DiskError) as error:
+        needed = sum(tensor.nbytes for tensor in (*weights.values(), *moments.values()))
+        told = error if isinstance(error, DiskError) else disk_error(path, error, needed)
         raise TrainingError(
-            f"{path}: can't be written: {error}. Earlier checkpoints are as they were; run the same command again when "
-            "there is room"
+            f"{told}. Earlier checkpoints are as they were; run the same command again when there is room"
         ) from error
     return Checkpoint(path, state.step, regular)
 
@@ -91,6 +100,7 @@ def read_checkpoint(path: Path, model: nn.Module, optimizer: Adam) -> TrainingSt
         skipped=facts["skipped"],
         skipped_in_a_row=facts["skipped_in_a_row"],
         validations=[Validation(**row) for row in facts["validations"]],
+        data=facts.get("data", ""),  # which checkpoints of the first days do not have
     )
 
 

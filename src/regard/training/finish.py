@@ -1,5 +1,7 @@
 """The end of a training: checkpoints averaged (§6.1) into a model's folder, with a card that says what it is."""
 
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +13,11 @@ from regard.model.build import build_model
 from regard.model.transformer import count_weights
 from regard.model_folder import load_weights, write_model
 from regard.progress import Display, duration
-from regard.settings import Settings
+from regard.settings import Settings, TrainingSettings
 from regard.training.average import average_weights, choose_checkpoints
 from regard.training.card import write_card
-from regard.training.checkpoint import TrainingState, list_checkpoints
+from regard.training.checkpoint import Checkpoint, TrainingState, checkpoint_path, list_checkpoints
+from regard.training.origin import Origin
 from regard.training.run import Run
 from regard.training.validation import pick_sentences
 from regard.translator import Translator
@@ -30,21 +33,18 @@ def finish(
 ) -> Path:
     """Average the chosen checkpoints, score the result on the validation set, and write the model's folder."""
     training, vocabulary = settings.training, prepared.vocabulary
-    chosen = choose_checkpoints(
-        list(list_checkpoints(run.checkpoints)),
-        state.validations,
-        training.average,
-        training.average_checkpoints,
-        training.choose_by,
-    )
+    chosen = _choose(list_checkpoints(run.checkpoints), state, training)
     if not chosen:
         raise TrainingError(f"{run.checkpoints}: no whole checkpoint to make a model of")
+    if lost := _find_lost(run.checkpoints, chosen, state, training):
+        display.say(f"missing from the average, because damaged or gone: {', '.join(map(str, lost))}")
     weights = average_weights([checkpoint.path for checkpoint in chosen])
     model = build_model(settings.model, len(vocabulary))
     load_weights(model, weights)
     display.say(f"averaged the {training.average} {len(chosen)} checkpoints")
 
-    longest = prepared.train.longest_source
+    origin = Origin.read(run.origin)
+    longest = max(prepared.train.longest_source, origin.longest_source if origin else 0)
     scores = _score(Translator(model, vocabulary, settings, machine, longest), display)
     facts: dict[str, Any] = {
         "weights": count_weights(model),
@@ -54,6 +54,7 @@ def finish(
         "skipped_steps": state.skipped,
         "averaged_steps": [checkpoint.step for checkpoint in chosen],
         "longest_source": longest,
+        **({"origin": asdict(origin)} if origin else {}),
         "data": prepared.report.to_dict(),
         "validation": [{"name": one.name, "value": one.value, "signature": one.signature} for one in scores],
     }
@@ -61,6 +62,21 @@ def finish(
     write_model(run.model, weights, vocabulary, settings, facts, card)
     display.say(f"trained {state.step:,} steps in {duration(state.seconds)}; the model is in {run.model}")
     return run.model
+
+
+def _choose(checkpoints: Iterable[Checkpoint], state: TrainingState, training: TrainingSettings) -> list[Checkpoint]:
+    return choose_checkpoints(
+        list(checkpoints), state.validations, training.average, training.average_checkpoints, training.choose_by
+    )
+
+
+def _find_lost(
+    folder: Path, chosen: Sequence[Checkpoint], state: TrainingState, training: TrainingSettings
+) -> list[Path]:
+    """Return the checkpoints that would be averaged if all that were written were whole."""
+    steps = sorted({*range(training.checkpoint_steps, state.step + 1, training.checkpoint_steps), state.step})
+    written = [Checkpoint(checkpoint_path(folder, step), step, regular=True) for step in steps]
+    return [one.path for one in _choose(written, state, training) if one not in chosen]
 
 
 def _score(translator: Translator, display: Display) -> list[Score]:

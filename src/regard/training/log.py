@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TextIO
+from typing import Any, Self
 
 from regard.errors import MissingExtraError
-from regard.files import write_file
+from regard.files import explain_disk_errors, write_file
 from regard.training.step import StepReport
 
 
@@ -55,13 +55,19 @@ class Log:
         kept = [line for line, facts in read_log(path) if _step(facts) <= from_step]
         write_file(path, "".join(kept))
         self._board = None if board_folder is None else _open_board(board_folder, from_step)
-        self._file: TextIO = path.open("a", encoding="utf-8")
+        self._path = path
+        self._file = path.open("ab", buffering=0)  # a disk that is full says so at once, and not again at the end
 
     def write(self, event: str, facts: Mapping[str, Any]) -> None:
-        """Append what happened at a step; a number that is none, which JSON does not have, is null."""
+        """Append what happened at a step; a number that is none, which JSON does not have, is null.
+
+        Raises `DiskError` if the disk does not take it.
+        """
         values = {name: None if _is_no_number(value) else value for name, value in facts.items()}
-        self._file.write(json.dumps({"event": event, **values}, allow_nan=False) + "\n")
-        self._file.flush()
+        line = f"{json.dumps({'event': event, **values}, allow_nan=False, ensure_ascii=False)}\n".encode()
+        with explain_disk_errors(self._path, len(line)):
+            while line:
+                line = line[self._file.write(line) :]
         if self._board is not None:
             for name, value in values.items():
                 if name != "step" and isinstance(value, int | float):

@@ -4,6 +4,7 @@ Every random number is a function of the seed, the step and the piece of the ste
 generator, and a killed one continues bit for bit.
 """
 
+import math
 import time
 from pathlib import Path
 
@@ -35,8 +36,10 @@ from regard.training.checkpoint import (
 )
 from regard.training.distributed import World
 from regard.training.finish import finish
+from regard.training.largest import is_out_of_memory, try_largest_batch
 from regard.training.log import Interval, Log, require_tensorboard
-from regard.training.optimizer import Adam, learning_rate
+from regard.training.optimizer import learning_rate
+from regard.training.origin import Origin
 from regard.training.processes import Workforce, choose_workforce, launched_workforce
 from regard.training.run import Run, open_run, with_absolute_paths
 from regard.training.sharded import ShardedStepper
@@ -47,12 +50,14 @@ from regard.training.validation import pick_sentences, validate, validations_sin
 
 _SKIPS_IN_A_ROW = 20  # steps without a finite gradient, after which training ends
 _LOCK_PATIENCE = 30.0  # seconds in which processes that torchrun ends have ended: then it kills them
+_LINES_SHOWN = 8
 
 
 def train(
     settings: Settings,
     out: Path | str,
     *,
+    origin: Origin | None = None,
     display: Display | None = None,
     device: str = "auto",
     processes: int | None = None,
@@ -61,8 +66,8 @@ def train(
 ) -> Path:
     """Train a model by a recipe, or go on with a training that was stopped; return the finished model's folder.
 
-    On a CPU, unset `processes` and `threads` are chosen by a short measurement. Under torchrun every process calls
-    this, and all return when the model is there.
+    With `origin` the first weights are that model's (finetune.py). On a CPU, unset `processes` and `threads` are chosen
+    by a short measurement. Under torchrun every process calls this, and all return when the model is there.
     """
     launch = read_launch()
     if launch is not None:
@@ -78,7 +83,7 @@ def train(
     settings = with_absolute_paths(settings)
     # Those that torchrun has ended in order to start all anew may still hold the folder, on another machine.
     patience = 0.0 if launch is None else _LOCK_PATIENCE
-    with leading(launch) as meeting, open_run(Path(out), settings, patience) as run:
+    with leading(launch) as meeting, open_run(Path(out), settings, origin, patience) as run:
         prepared = prepare(settings, run.folder, display)
         if (run.model / FACTS).exists():
             display.say(f"this training is finished: {run.model}")
@@ -144,31 +149,37 @@ class Training:
         self.settings, self.run, self.data, self.world, self.display = settings, run, data, world, display
         self.machine = machine
         torch.manual_seed(mix(settings.training.seed))
-        self.model = self._build()
-        self.stepper: Stepper
-        if settings.training.shard and world.size > 1:
-            self.stepper = ShardedStepper(self.model, data.train, settings.training, machine, world)
-        else:
-            self.stepper = Stepper(self.model.to(machine.device), data.train, settings.training, machine, world)
-        self.state = TrainingState()
+        self.stepper = self._make_stepper()
+        self.model = self.stepper.model
+        self.state = TrainingState(data=data.train.fingerprint)
         self.kept: list[Checkpoint] = []  # on the disk, and whole; known to the first process
         self.pairs = pick_sentences(settings.data.valid, settings.training.validation_sentences)
 
-    def _build(self) -> Transformer:
-        return build_model(self.settings.model, len(self.data.vocabulary))
+    def _make_stepper(self) -> Stepper:
+        def build() -> Transformer:
+            return build_model(self.settings.model, len(self.data.vocabulary))
+
+        training, store, machine = self.settings.training, self.data.train, self.machine
+        if training.shard and self.world.size > 1:
+            return ShardedStepper(build, store, training, machine, self.world)
+        return Stepper(build().to(machine.device), store, training, machine, self.world)
 
     def go_on(self) -> None:
         """Load the newest checkpoint that is whole, if there is one; the first process decides, for all."""
         newest = self.world.from_first(self._survey_checkpoints() if self.world.is_first else None)
         if newest is not None:
-            if isinstance(self.stepper, ShardedStepper):
-                whole = self._build()
-                optimizer = Adam(whole, self.settings.training)
-                self.state = read_checkpoint(newest, whole, optimizer)
-                self.stepper.scatter(whole, optimizer)
-            else:
-                self.state = read_checkpoint(newest, self.model, self.stepper.optimizer)
+            model, optimizer = self.stepper.whole()
+            self.state = read_checkpoint(newest, model, optimizer)
+            self.stepper.take_over(model, optimizer)
+            if self.state.data not in ("", self.data.train.fingerprint):
+                raise UserError(
+                    f"{newest}: trained on other data than {self.data.train.folder} holds; choose another --out"
+                )
             self.display.say(f"going on from {newest}")
+        elif (origin := Origin.read(self.run.origin)) is not None:
+            model, optimizer = self.stepper.whole()
+            origin.load_into(model)
+            self.stepper.take_over(model, optimizer)
 
     def _survey_checkpoints(self) -> Path | None:
         """Find the checkpoints that are whole, name those that are damaged, and return the newest."""
@@ -185,13 +196,13 @@ class Training:
         training, state = self.settings.training, self.state
         self.model.train()
         if state.step == 0:
-            self.stepper.try_largest_batch()
+            try_largest_batch(self.stepper)
         plan = steps(self.data.train, training.piece_tokens, training.pieces, training.seed, state.position)
         interval, clock = Interval(), Clock(training.checkpoint_minutes)
         with self.display.job("training", training.steps, "steps", done=state.step) as job:
             while state.step < training.steps and not self.out_of_patience():
                 following, step = next(plan)
-                report = self.take_step(step, stop.requested)
+                report = self.take_step(step, stop.requested, log)
                 state.position, state.seconds = following, state.seconds + clock.lap()
                 interval.add(report)
                 job.advance(1, note=self._note(interval))
@@ -203,36 +214,62 @@ class Training:
                     self.write_checkpoint(regular=True)
                     interval = Interval()
                     clock.restart()
-                elif report.stop or self._agreed(clock.checkpoint_is_due()):
+                elif report.stop or self._is_checkpoint_due(clock):
                     self.write_checkpoint(regular=False)
                     clock.restart()
                 if report.stop:
                     self.world.meet()  # nobody leaves before the checkpoint is there
                     raise TrainingStopped(self.run.folder, state.step, stop.signal_number)
 
-    def _agreed(self, due: bool) -> bool:
-        """Return the first process's word, where all have to do something; elsewhere each may have its own."""
-        return self.world.from_first(due) if isinstance(self.stepper, ShardedStepper) else due
+    def take_step(self, step: Step, stop: bool, log: Log | None) -> StepReport:
+        """Take the next step and count it; raises `TrainingError` after too many without a finite gradient.
 
-    def take_step(self, step: Step, stop: bool) -> StepReport:
-        """Take the next step and count it; raises `TrainingError` after too many without a finite gradient."""
+        What is not finite in one process is not finite in the sum, so all processes skip and count alike.
+        """
         state = self.state
         state.step += 1
-        report = self.stepper.take(step, state.step, self.rate(), stop)
+        try:
+            report = self.stepper.take(step, state.step, self.rate(), stop)
+        except (RuntimeError, MemoryError) as error:
+            if not is_out_of_memory(error):
+                raise
+            raise TrainingError(
+                f"memory ran out in step {state.step:,}: run the same command again when more is free, or begin anew "
+                f"with a smaller training.micro_batch_tokens. {self._last_good()}"
+            ) from error
         state.target_tokens += report.tokens
         if report.is_finite:
             state.skipped_in_a_row = 0
             return report
         state.skipped += 1
         state.skipped_in_a_row += 1
-        lines = ", ".join(f"{name} line {line:,}" for name, line in map(self.data.train.locate, step[0][:3].tolist()))
-        self.display.say(f"step {state.step:,}: gradient not finite, weights left as they are (near {lines})")
+        self._tell_skipped(step, report, log)
         if state.skipped_in_a_row >= _SKIPS_IN_A_ROW:
             raise TrainingError(
                 f"{_SKIPS_IN_A_ROW} steps in a row without a finite gradient; lower training.learning_rate or raise "
-                f"training.warmup. Last good checkpoint: {self.kept[0].path if self.kept else 'none was written yet'}"
+                f"training.warmup. {self._last_good()}"
             )
         return report
+
+    def _tell_skipped(self, step: Step, report: StepReport, log: Log | None) -> None:
+        """Say that a step was skipped, and log the lines that it was made of."""
+        lines: dict[str, list[int]] = {}
+        for name, line in (self.data.train.locate(row) for piece in step for row in piece.tolist()):
+            lines.setdefault(name, []).append(line)
+        what = "gradient" if math.isfinite(report.smoothed) else "loss"
+        some = "; ".join(f"{name} lines {_some(sorted(found))}" for name, found in lines.items())
+        self.display.say(f"step {self.state.step:,}: {what} not finite, weights left as they are ({some})")
+        if log is not None:
+            facts = {"loss": report.smoothed / max(report.tokens, 1), "gradient_norm": report.norm}
+            log.write("skipped", {"step": self.state.step, **facts, "lines": lines})
+
+    def _is_checkpoint_due(self, clock: "Clock") -> bool:
+        """Say whether to write one for the time that has passed; where all take part, the first process decides."""
+        due = clock.checkpoint_is_due()
+        return self.world.from_first(due) if self.stepper.is_sharded else due
+
+    def _last_good(self) -> str:
+        return f"Last good checkpoint: {self.kept[0].path if self.kept else 'none was written yet'}"
 
     def rate(self) -> float:
         """Return the learning rate of the current step."""
@@ -242,10 +279,8 @@ class Training:
         """Validate the weights as they are; show and log the result, with some translations."""
         if not self.settings.data.valid:
             return
-        state, model = self.state, self.model
-        if isinstance(self.stepper, ShardedStepper):  # without gradients and Adam's state it may fit
-            model = self._build().to(self.machine.device)
-            self.stepper.gather_weights(model)
+        state = self.state
+        model = self.stepper.whole()[0].to(self.machine.device)
         found, samples = validate(model, self.data, self.pairs, state.step, self.settings, self.machine, self.world)
         state.validations.append(found)
         best = validations_since_best(state.validations, self.settings.training.choose_by) == 0
@@ -256,13 +291,17 @@ class Training:
             log.write("validation", found.facts())
 
     def write_checkpoint(self, regular: bool) -> None:
-        """Write a checkpoint and remove those that neither going on nor the average will need."""
-        training, model, optimizer = self.settings.training, self.model, self.stepper.optimizer
-        if isinstance(self.stepper, ShardedStepper):
-            model = self._build()
-            self.stepper.gather_weights(model)
-            optimizer = Adam(model, training)
-            self.stepper.gather_state(optimizer)
+        """Write a checkpoint and remove those that neither going on nor the average will need.
+
+        Raises `TrainingError`, in all processes, if the weights are not finite: nothing good could be made of them.
+        """
+        training = self.settings.training
+        model, optimizer = self.stepper.whole()
+        if not bool(optimizer.weights.isfinite().all()):
+            raise TrainingError(
+                f"the weights are not finite after step {self.state.step:,}; lower training.learning_rate or raise "
+                f"training.warmup. {self._last_good()}"
+            )
         if not self.world.is_first:
             return
         newest = write_checkpoint(self.run.checkpoints, model, optimizer, self.state, regular)
@@ -291,6 +330,12 @@ class Training:
         counts = {"step": self.state.step, "epoch": epoch, "target_tokens": self.state.target_tokens}
         counts["skipped"] = self.state.skipped
         return {**counts, **interval.facts(), "learning_rate": self.rate(), "memory": memory_used(), "seconds": seconds}
+
+
+def _some(lines: list[int]) -> str:
+    """Return some line numbers for people; the log has all."""
+    shown = ", ".join(f"{line:,}" for line in lines[:_LINES_SHOWN])
+    return shown if len(lines) <= _LINES_SHOWN else f"{shown} and {len(lines) - _LINES_SHOWN:,} more, all in the log"
 
 
 class Clock:

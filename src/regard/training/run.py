@@ -12,6 +12,7 @@ from regard.errors import UserError
 from regard.files import write_file
 from regard.model_folder import SETTINGS, VOCABULARY, read_settings
 from regard.settings import Settings, resolve
+from regard.training.origin import Origin
 
 _MAY_BE_THERE = frozenset({".lock", f".{SETTINGS}.writing", "corpus"})  # in a folder that becomes a run's
 
@@ -28,14 +29,16 @@ class Run:
         self.model = folder / "model"
         self.prepared = folder / "data" / "inputs.json"  # written last, when all of the data is ready
         self.workforce = folder / "processes.json"
+        self.origin = folder / "origin.json"  # of a fine-tuning: the model it began from
         self.tensorboard = folder / "tensorboard"
 
 
 @contextmanager
-def open_run(folder: Path, settings: Settings, patience: float = 0.0) -> Iterator[Run]:
+def open_run(folder: Path, settings: Settings, origin: Origin | None = None, patience: float = 0.0) -> Iterator[Run]:
     """Open a run's folder for writing, a new one or one to go on with; wait `patience` seconds for another to end.
 
-    Raises `UserError` if another process is at work in it, if its settings are others, or if it is not a run's folder.
+    Raises `UserError` if another process is at work in it, if its settings or the model it began from are others, or if
+    it is not a run's folder.
     """
     run = Run(folder)
     try:
@@ -46,10 +49,10 @@ def open_run(folder: Path, settings: Settings, patience: float = 0.0) -> Iterato
         raise UserError(f"{folder}: not empty, and not a run's folder; choose another for --out")
     with (folder / ".lock").open("a") as lock:
         _lock(lock, folder, time.monotonic() + patience)
-        if run.prepared.exists():
-            _check_same(run.settings, settings)
+        if run.prepared.exists() or any(run.checkpoints.glob("step-*")):
+            _check_same(run, settings, origin)
         else:  # a new run, or one that failed on its corpora: their names may be corrected
-            write_file(run.settings, settings.to_toml())
+            _begin(run, settings, origin)
         yield run
 
 
@@ -73,14 +76,26 @@ def with_absolute_paths(settings: Settings) -> Settings:
     return resolve(settings.model_dump(mode="json", exclude_none=True))
 
 
-def _check_same(path: Path, settings: Settings) -> None:
-    """Refuse to go on with other settings than the run began with, and say which differ."""
-    differences = setting_differences(read_settings(path), settings)
+def _begin(run: Run, settings: Settings, origin: Origin | None) -> None:
+    write_file(run.settings, settings.to_toml())  # first: what has it is a run's folder
+    if origin is None:
+        run.origin.unlink(missing_ok=True)
+    else:
+        origin.write(run.origin)
+
+
+def _check_same(run: Run, settings: Settings, origin: Origin | None) -> None:
+    """Refuse to go on with other settings, or from another model, than the run began with, and say what differs."""
+    differences = setting_differences(read_settings(run.settings), settings)
+    began = Origin.read(run.origin)
+    if began != origin and not (began is not None and began.is_same(origin)):
+        before, now = (one.describe() if one else "none (a model trained from nothing)" for one in (began, origin))
+        differences.insert(0, f"model that it began from: was {before}, now {now}")
     if differences:
         raise UserError(
             "\n".join(
                 [
-                    f"{path.parent}: this run began with other settings; resuming changes nothing, so use the same "
+                    f"{run.folder}: this run began with other settings; resuming changes nothing, so use the same "
                     "settings or another --out",
                     *(f"  {line}" for line in differences),
                 ]
@@ -92,12 +107,13 @@ def setting_differences(before: Settings, now: Settings) -> list[str]:
     """Return a line for each setting that differs."""
     old, new = before.model_dump(mode="json"), now.model_dump(mode="json")
     return [
-        f"{section}.{name}: was {_shown(old[section][name])}, now {_shown(value)}"
+        f"{section}.{name}: was {shown(old[section][name])}, now {shown(value)}"
         for section, values in new.items()
         for name, value in values.items()
         if old[section][name] != value
     ]
 
 
-def _shown(value: object) -> str:
+def shown(value: object) -> str:
+    """Return a setting's value for people."""
     return "unset" if value is None else json.dumps(value, ensure_ascii=False)

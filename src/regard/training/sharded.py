@@ -7,6 +7,7 @@ processes.
 """
 
 import math
+from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
@@ -98,14 +99,22 @@ class ShardedAdam(Adam):
 class ShardedStepper(Stepper):
     """A model of which each process holds a part, with its optimizer."""
 
+    is_sharded = True
     optimizer: ShardedAdam
 
     def __init__(
-        self, model: Transformer, store: Store, settings: TrainingSettings, machine: Machine, world: World
+        self,
+        build: Callable[[], Transformer],
+        store: Store,
+        settings: TrainingSettings,
+        machine: Machine,
+        world: World,
     ) -> None:
-        self.model, self.store, self.settings, self.machine, self.world = model, store, settings, machine, world
-        shard(model, machine, world)
-        self.optimizer = ShardedAdam(model, settings)
+        """Make one of the model that `build` returns; whole ones are built anew each time one is needed."""
+        self.build = build
+        self.model, self.store, self.settings, self.machine, self.world = build(), store, settings, machine, world
+        shard(self.model, machine, world)
+        self.optimizer = ShardedAdam(self.model, settings)
 
     def take(self, step: Step, number: int, rate: float, stop: bool = False) -> StepReport:
         """Add up the gradients of all pieces, then change the weights once; see `Stepper`.
@@ -129,7 +138,7 @@ class ShardedStepper(Stepper):
                 sums[2] += batch.tokens
         self.world.sum(sums)
         smoothed, plain, tokens, stops = sums.tolist()
-        norm = self._change_weights(tokens, rate)
+        norm = self._change_weights(tokens, rate, is_loss_finite=math.isfinite(smoothed))
         return StepReport(smoothed, plain, int(tokens), norm, stop=stops > 0)
 
     def gradient_norm(self) -> float:
@@ -140,24 +149,24 @@ class ShardedStepper(Stepper):
 
     # ---- whole again -------------------------------------------------------------------------------------------------
 
-    def gather_weights(self, whole: Transformer) -> None:
-        """Copy all weights into a model that is not cut; all processes have to call this together."""
-        for name, weight in whole.named_parameters():
+    def whole(self) -> tuple[Transformer, Adam]:
+        """Put the parts of all processes together, into a model and an optimizer that are not cut."""
+        model = self.build()
+        for name, weight in model.named_parameters():
             weight.detach().copy_(self.optimizer.parts[name].full_tensor().detach())
-
-    def gather_state(self, whole: Adam) -> None:
-        """Copy Adam's state into that of a whole model; all processes have to call this together."""
-        state = whole.state()
+        optimizer = Adam(model, self.settings)
+        state = optimizer.state()
         for name, part in self.optimizer.parts.items():
             for key, means in (("mean", self.optimizer.means), ("square", self.optimizer.squares)):
                 cut = DTensor.from_local(
                     means[name], part.device_mesh, part.placements, shape=part.shape, stride=part.stride()
                 )
                 state[f"{name}.{key}"].copy_(cut.full_tensor())
-        whole.steps = self.optimizer.steps
+        optimizer.steps = self.optimizer.steps
+        return model, optimizer
 
     @torch.no_grad()
-    def scatter(self, model: Transformer, optimizer: Adam) -> None:
+    def take_over(self, model: Transformer, optimizer: Adam) -> None:
         """Take this process's parts of a whole model's weights and of Adam's state."""
         state = optimizer.state()
         for name, weight in model.named_parameters():

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 
 import torch
 
-from regard.data.batches import Step, collate, largest_pieces
+from regard.data.batches import Step, collate
 from regard.data.store import Store
-from regard.errors import UserError
 from regard.machine import Machine
 from regard.model.transformer import Transformer
 from regard.seeds import mix
@@ -29,12 +28,14 @@ class StepReport:
 
     @property
     def is_finite(self) -> bool:
-        """Say whether the gradient was finite, so that the weights were changed."""
-        return math.isfinite(self.norm)
+        """Say whether loss and gradient were finite, so that the weights were changed."""
+        return math.isfinite(self.norm) and math.isfinite(self.smoothed)
 
 
 class Stepper:
     """A model with its optimizer: what changes the weights."""
+
+    is_sharded = False  # every process has all of the model
 
     def __init__(
         self, model: Transformer, store: Store, settings: TrainingSettings, machine: Machine, world: World
@@ -61,13 +62,13 @@ class Stepper:
         self.world.sum(sums)
         self.world.sum(self.optimizer.gradient)
         smoothed, plain, tokens, stops = sums.tolist()
-        norm = self._change_weights(tokens, rate)
+        norm = self._change_weights(tokens, rate, is_loss_finite=math.isfinite(smoothed))
         return StepReport(smoothed, plain, int(tokens), norm, stop=stops > 0)
 
-    def _change_weights(self, tokens: float, rate: float) -> float:
-        """Step by the mean gradient a token, unless it is not finite; return its norm, and clear the gradients."""
+    def _change_weights(self, tokens: float, rate: float, is_loss_finite: bool) -> float:
+        """Step by the mean gradient a token, if it and the loss are finite; return its norm; clear the gradients."""
         norm = self.gradient_norm() / tokens
-        if not math.isfinite(norm):
+        if not (is_loss_finite and math.isfinite(norm)):
             self.optimizer.clear()
             return norm
         largest = self.settings.clip_norm
@@ -79,24 +80,9 @@ class Stepper:
         """Return the norm of the gradient as it was added up."""
         return float(torch.linalg.vector_norm(self.optimizer.gradient))
 
-    def try_largest_batch(self) -> None:
-        """Compute the largest pieces once, before hours are spent.
+    def whole(self) -> tuple[Transformer, Adam]:
+        """Return the model and its optimizer, as a checkpoint holds them; all processes call this together."""
+        return self.model, self.optimizer
 
-        Raises `UserError` with a size to try if one does not fit into memory.
-        """
-        piece_tokens = self.settings.piece_tokens
-        for rows in largest_pieces(self.store, piece_tokens):
-            try:
-                with self.machine.autocast():
-                    loss = batch_loss(self.model, collate(self.store, rows), self.machine.device, 0.0)
-                loss.smoothed.backward()  # type: ignore[no-untyped-call]
-            except (RuntimeError, MemoryError) as error:
-                if not isinstance(error, MemoryError) and "memory" not in str(error).lower():
-                    raise
-                raise UserError(
-                    f"a piece of {piece_tokens:,} tokens does not fit into memory; try --set "
-                    f"training.micro_batch_tokens={max(1, piece_tokens // 2)} (pieces add up, so that the batch stays "
-                    "the same)"
-                ) from None
-            finally:
-                self.optimizer.clear()
+    def take_over(self, model: Transformer, optimizer: Adam) -> None:
+        """Go on with what has been read into the model and the optimizer that `whole` returned."""
