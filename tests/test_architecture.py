@@ -28,6 +28,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     # text and data: never torch
     "text": {"errors", "tokens", "files", "settings"},
     "data": GROUND | {"text"},
+    "corpora": {"errors", "files", "progress"},
     "evaluate": {"errors", "text"},
     "attention_maps": {"errors"},
     # the model: numbers in, tensors out
@@ -38,14 +39,23 @@ MAY_IMPORT: dict[str, set[str]] = {
     "translation": {"errors", "settings", "text", "search"},
     "translator": LIBRARY | {"translation"},
     "training": LIBRARY | {"translation", "translator"},
-    "cli": LIBRARY | {"translation", "translator", "training"},
+    "cli": LIBRARY | {"corpora", "translation", "translator", "training"},
     "__main__": {"cli"},
     # the public names, which load lazily; the version number is anybody's
     "__init__": {"translation", "translator", "training"},
 }
 ALSO = {"model/build.py": {"settings"}}  # exceptions, by file
 SAME_ROOM = {"presets": "settings", "pictures": "attention_maps"}  # a second file of a room
-WITHOUT_TORCH = {*GROUND, "text", "data", "evaluate", "attention_maps", "cli", "__init__"}  # so that --help is quick
+WITHOUT_TORCH = {
+    *GROUND,
+    "text",
+    "data",
+    "corpora",
+    "evaluate",
+    "attention_maps",
+    "cli",
+    "__init__",
+}  # so that --help is quick
 MAY_PRINT = {"cli", "progress"}
 
 

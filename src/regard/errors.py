@@ -51,6 +51,10 @@ class MissingExtraError(UserError):
         super().__init__(f"{purpose} needs {package}, which is not installed: pip install 'regard[{extra}]'")
 
 
+class FetchError(RegardError):
+    """A file that could not be fetched: no connection, a refusal, or not the file that it should be."""
+
+
 class TrainingError(RegardError):
     """A training that can't go on, with the last good checkpoint named where there is one."""
 

@@ -13,11 +13,12 @@ from regard import __version__
 
 from .running import REGARD, Regard, apart
 
-VERBS = ["demo", "train", "prepare", "translate", "evaluate", "score", "inspect", "config", "doctor"]
+VERBS = ["demo", "data", "train", "prepare", "translate", "evaluate", "score", "inspect", "config", "doctor"]
 
 # What the project promises to understand; `regard VERB --help` shows an example of each.
 FORMS = {
     "demo": [r"regard demo\b", r"--out \S+", r"--write-corpus \S+"],
+    "data": [r"regard data list", r"regard data get \S+ --from \S+"],
     "train": [
         r"regard train --train \S+\.en \S+\.de --valid \S+ \S+ --out \S+",
         r"regard train \S+\.toml --out \S+ --set \w+\.\w+=",
