@@ -39,7 +39,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "translation": {"errors", "settings", "text", "search"},
     "translator": LIBRARY | {"translation"},
     "training": LIBRARY | {"translation", "translator"},
-    "cli": LIBRARY | {"corpora", "translation", "translator", "training"},
+    "paper": GROUND,
+    "cli": LIBRARY | {"corpora", "translation", "translator", "training", "paper"},
     "__main__": {"cli"},
     # the public names, which load lazily; the version number is anybody's
     "__init__": {"translation", "translator", "training"},
@@ -51,6 +52,7 @@ WITHOUT_TORCH = {
     "text",
     "data",
     "corpora",
+    "paper",
     "evaluate",
     "attention_maps",
     "cli",

@@ -21,7 +21,10 @@ from regard.settings import read_recipe, resolve
 ROOT = Path(__file__).parent.parent
 PAGES = [
     ROOT / "README.md",
-    *(ROOT / "docs" / f"{name}.md" for name in ("data", "train", "settings", "translate", "evaluate", "inspect")),
+    *(
+        ROOT / "docs" / f"{name}.md"
+        for name in ("data", "train", "settings", "translate", "evaluate", "inspect", "paper")
+    ),
 ]
 SMALL = (
     "model.d_model=16 model.d_ff=16 model.heads=2 model.encoder_layers=1 model.decoder_layers=2 "

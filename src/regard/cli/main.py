@@ -12,7 +12,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from regard import __version__
-from regard.cli import config, data, demo, doctor, evaluate, inspect, prepare, score, train, translate
+from regard.cli import config, data, demo, doctor, evaluate, inspect, paper, prepare, score, train, translate
 from regard.cli.help import CONTEXT, Verb, Verbs
 from regard.errors import RegardError, UserError
 
@@ -24,7 +24,19 @@ class _ReaderGoneError(Exception):
 
 
 class _Regard(Verbs):
-    order = ("demo", "data", "train", "prepare", "translate", "evaluate", "score", "inspect", "config", "doctor")
+    order = (
+        "demo",
+        "data",
+        "train",
+        "prepare",
+        "translate",
+        "evaluate",
+        "score",
+        "inspect",
+        "paper",
+        "config",
+        "doctor",
+    )
 
     def invoke(self, ctx: Any) -> Any:
         """Run a verb. A closed pipe is told apart from other ends here, as Typer would make it exit code 1."""
@@ -65,6 +77,7 @@ for _module, _verb in (
     app.command(cls=Verb, epilog=_module.EXAMPLES)(_verb)
 app.add_typer(config.app, name="config")
 app.add_typer(data.app, name="data")
+app.add_typer(paper.app, name="paper")
 
 
 def _print_version(wanted: bool) -> None:
