@@ -13,7 +13,20 @@ from regard import __version__
 
 from .running import REGARD, Regard, apart
 
-VERBS = ["demo", "data", "train", "prepare", "translate", "evaluate", "score", "inspect", "paper", "config", "doctor"]
+VERBS = [
+    "demo",
+    "data",
+    "train",
+    "prepare",
+    "translate",
+    "evaluate",
+    "score",
+    "inspect",
+    "report",
+    "paper",
+    "config",
+    "doctor",
+]
 
 # What the project promises to understand; `regard VERB --help` shows an example of each.
 FORMS = {
@@ -28,6 +41,7 @@ FORMS = {
     "evaluate": [r"regard evaluate \S+ \S+\.en \S+\.de", r"regard evaluate --hypothesis \S+ --reference \S+"],
     "score": [r"regard score \S+ \S+ \S+"],
     "inspect": [r'regard inspect \S+ ".+" --out \S+'],
+    "report": [r"regard report \S+"],
     "paper": [r"regard paper cost \S+", r"regard paper tables"],
     "config": [r"regard config list", r"regard config explain \S+", r"regard config show \S+"],
     "doctor": [r"regard doctor"],

@@ -12,7 +12,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from regard import __version__
-from regard.cli import config, data, demo, doctor, evaluate, inspect, paper, prepare, score, train, translate
+from regard.cli import config, data, demo, doctor, evaluate, inspect, paper, prepare, report, score, train, translate
 from regard.cli.help import CONTEXT, Verb, Verbs
 from regard.errors import RegardError, UserError
 
@@ -33,6 +33,7 @@ class _Regard(Verbs):
         "evaluate",
         "score",
         "inspect",
+        "report",
         "paper",
         "config",
         "doctor",
@@ -72,6 +73,7 @@ for _module, _verb in (
     (evaluate, evaluate.evaluate),
     (score, score.score),
     (inspect, inspect.inspect),
+    (report, report.report),
     (doctor, doctor.doctor),
 ):
     app.command(cls=Verb, epilog=_module.EXAMPLES)(_verb)
