@@ -29,6 +29,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     # text and data: never torch
     "text": {"errors", "tokens", "files", "settings"},
     "data": GROUND | {"text"},
+    "corpora": {"errors", "files", "progress"},
     "evaluate": {"errors", "text"},
     "attention_maps": {"errors"},
     # the model: numbers in, tensors out
@@ -39,17 +40,30 @@ MAY_IMPORT: dict[str, set[str]] = {
     "translation": {"errors", "settings", "text", "search"},
     "translator": LIBRARY | {"translation"},
     # several processes
-    "children": {"errors"},
+    "children": {"errors", "system"},
     "sharing": {"errors", "launch", "children"},
-    "training": LIBRARY | {"translation", "translator", "children", "sharing"},
-    "cli": LIBRARY | {"translation", "translator", "children", "sharing", "training"},
+    "report": {"errors", "settings", "progress", "evaluate", "attention_maps"},
+    "training": LIBRARY | {"translation", "translator", "children", "sharing", "report"},
+    "paper": GROUND,
+    "cli": LIBRARY | {"corpora", "translation", "translator", "children", "sharing", "training", "paper"},
     "__main__": {"cli"},
     # the public names, which load lazily; the version number is anybody's
     "__init__": {"translation", "translator", "training"},
 }
 ALSO = {"model/build.py": {"settings"}}  # exceptions, by file
 SAME_ROOM = {"presets": "settings", "pictures": "attention_maps"}  # a second file of a room
-WITHOUT_TORCH = {*GROUND, "text", "data", "evaluate", "attention_maps", "cli", "__init__"}  # so that --help is quick
+WITHOUT_TORCH = {
+    *GROUND,
+    "text",
+    "data",
+    "corpora",
+    "paper",
+    "report",
+    "evaluate",
+    "attention_maps",
+    "cli",
+    "__init__",
+}  # so that --help is quick
 MAY_PRINT = {"cli", "progress"}
 
 

@@ -21,7 +21,10 @@ from regard.settings import read_recipe, resolve
 ROOT = Path(__file__).parent.parent
 PAGES = [
     ROOT / "README.md",
-    *(ROOT / "docs" / f"{name}.md" for name in ("train", "finetune", "settings", "translate", "evaluate", "inspect")),
+    *(
+        ROOT / "docs" / f"{name}.md"
+        for name in ("data", "train", "finetune", "settings", "translate", "evaluate", "inspect", "paper")
+    ),
 ]
 SMALL = (
     "model.d_model=16 model.d_ff=16 model.heads=2 model.encoder_layers=1 model.decoder_layers=2 "
@@ -82,6 +85,8 @@ def workplace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     sources, targets = (Path(f"corpus/train.{end}").read_text(encoding="utf-8").splitlines() for end in ("en", "de"))
     pairs = zip(sources, targets, strict=True)
     Path("corpus/more.tsv").write_text("".join(f"{one}\t{other}\n" for one, other in pairs), encoding="utf-8")
+    Path("Downloads").mkdir()
+    Path("Downloads/deu.txt").write_text(Path("corpus/more.tsv").read_text(encoding="utf-8"), encoding="utf-8")
     Path("other.translated").write_text(Path("corpus/test.de").read_text(encoding="utf-8"), encoding="utf-8")
     recipe = next(one for one in snippets(ROOT / "docs" / "settings.md") if one.language == "toml")
     Path("recipe.toml").write_text(recipe.text, encoding="utf-8")

@@ -55,6 +55,10 @@ class DiskError(RegardError):
     """A disk that takes no more, or that fails; nobody's mistake."""
 
 
+class FetchError(RegardError):
+    """A file that could not be fetched: no connection, a refusal, or not the file that it should be."""
+
+
 class TrainingError(RegardError):
     """A training that can't go on, with the last good checkpoint named where there is one."""
 

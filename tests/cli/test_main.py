@@ -13,11 +13,26 @@ from regard import __version__
 
 from .running import REGARD, Regard, apart
 
-VERBS = ["demo", "train", "finetune", "prepare", "translate", "evaluate", "score", "inspect", "config", "doctor"]
+VERBS = [
+    "demo",
+    "data",
+    "train",
+    "finetune",
+    "prepare",
+    "translate",
+    "evaluate",
+    "score",
+    "inspect",
+    "report",
+    "paper",
+    "config",
+    "doctor",
+]
 
 # What the project promises to understand; `regard VERB --help` shows an example of each.
 FORMS = {
     "demo": [r"regard demo\b", r"--out \S+", r"--write-corpus \S+"],
+    "data": [r"regard data list", r"regard data get \S+ --from \S+"],
     "train": [
         r"regard train --train \S+\.en \S+\.de --valid \S+ \S+ --out \S+",
         r"regard train \S+\.toml --out \S+ --set \w+\.\w+=",
@@ -31,6 +46,8 @@ FORMS = {
     "evaluate": [r"regard evaluate \S+ \S+\.en \S+\.de", r"regard evaluate --hypothesis \S+ --reference \S+"],
     "score": [r"regard score \S+ \S+ \S+"],
     "inspect": [r'regard inspect \S+ ".+" --out \S+'],
+    "report": [r"regard report \S+"],
+    "paper": [r"regard paper cost \S+", r"regard paper tables"],
     "config": [r"regard config list", r"regard config explain \S+", r"regard config show \S+"],
     "doctor": [r"regard doctor"],
 }

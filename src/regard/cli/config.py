@@ -9,6 +9,7 @@ import typer
 
 from regard.cli.help import Verb, Verbs
 from regard.cli.options import Overrides
+from regard.cli.recipes import RecipeOrPreset, read_settings
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
@@ -79,21 +80,11 @@ def explain(
 
 @app.command(cls=Verb, epilog="regard config show recipe.toml\nregard config show paper-big --set model.dropout=0.1")
 def show(
-    recipe: Annotated[str, typer.Argument(metavar="RECIPE", help="A recipe's file, or the name of a preset.")],
+    recipe: RecipeOrPreset,
     overrides: Overrides = None,
 ) -> None:
     """Print all settings of a recipe or preset, resolved, as TOML."""
-    from regard.errors import UserError, did_you_mean
-    from regard.presets import PRESETS
-    from regard.settings import preset, read_recipe
-
-    if Path(recipe).exists():
-        settings = read_recipe(Path(recipe), overrides or [])
-    elif recipe in PRESETS:
-        settings = preset(recipe, overrides or [])
-    else:
-        raise UserError(f"{recipe}: no such file, and no preset.{did_you_mean(recipe, list(PRESETS))}")
-    print(settings.to_toml(), end="")
+    print(read_settings(recipe, overrides or []).to_toml(), end="")
 
 
 def _print_settings(settings: "Iterable[tuple[str, FieldInfo]]") -> None:

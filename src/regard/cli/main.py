@@ -12,7 +12,21 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from regard import __version__
-from regard.cli import config, demo, doctor, evaluate, finetune, inspect, prepare, score, train, translate
+from regard.cli import (
+    config,
+    data,
+    demo,
+    doctor,
+    evaluate,
+    finetune,
+    inspect,
+    paper,
+    prepare,
+    report,
+    score,
+    train,
+    translate,
+)
 from regard.cli.help import CONTEXT, Verb, Verbs
 from regard.errors import RegardError, UserError
 from regard.launch import read_launch
@@ -27,7 +41,21 @@ class _ReaderGoneError(Exception):
 
 
 class _Regard(Verbs):
-    order = ("demo", "train", "finetune", "prepare", "translate", "evaluate", "score", "inspect", "config", "doctor")
+    order = (
+        "demo",
+        "data",
+        "train",
+        "finetune",
+        "prepare",
+        "translate",
+        "evaluate",
+        "score",
+        "inspect",
+        "report",
+        "paper",
+        "config",
+        "doctor",
+    )
 
     def invoke(self, ctx: Any) -> Any:
         """Run a verb. A closed pipe is told apart from other ends here, as Typer would make it exit code 1."""
@@ -64,10 +92,13 @@ for _module, _verb in (
     (evaluate, evaluate.evaluate),
     (score, score.score),
     (inspect, inspect.inspect),
+    (report, report.report),
     (doctor, doctor.doctor),
 ):
     app.command(cls=Verb, epilog=_module.EXAMPLES)(_verb)
 app.add_typer(config.app, name="config")
+app.add_typer(data.app, name="data")
+app.add_typer(paper.app, name="paper")
 
 
 def _print_version(wanted: bool) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.data.prepare import Prepared
-from regard.errors import TrainingError
+from regard.errors import RegardError, TrainingError
 from regard.evaluate import Score, score_all
 from regard.machine import Machine
 from regard.model.build import build_model
@@ -14,10 +14,12 @@ from regard.model.transformer import count_weights
 from regard.model_folder import load_weights, write_model
 from regard.progress import Display, duration
 from regard.settings import Settings, TrainingSettings
+from regard.text.corpus import Pair
 from regard.training.average import average_weights, choose_checkpoints
 from regard.training.card import write_card
 from regard.training.checkpoint import Checkpoint, TrainingState, checkpoint_path, list_checkpoints
 from regard.training.origin import Origin
+from regard.training.report import write_report
 from regard.training.run import Run
 from regard.training.validation import pick_sentences
 from regard.translator import Translator
@@ -45,7 +47,8 @@ def finish(
 
     origin = Origin.read(run.origin)
     longest = max(prepared.train.longest_source, origin.longest_source if origin else 0)
-    scores = _score(Translator(model, vocabulary, settings, machine, longest), display)
+    translator = Translator(model, vocabulary, settings, machine, longest)
+    pairs, translations, scores = score_validation(translator, display)
     facts: dict[str, Any] = {
         "weights": count_weights(model),
         "step": state.step,
@@ -60,6 +63,11 @@ def finish(
     }
     card = write_card(settings, facts, prepared.report, scores)
     write_model(run.model, weights, vocabulary, settings, facts, card)
+    try:
+        report = write_report(run, translator, facts, prepared.report.lines(), pairs, translations, scores)
+        display.say(f"how it went, as a page: {report}")
+    except (RegardError, OSError, RuntimeError, MemoryError) as error:  # the model is finished all the same
+        display.say(f"the report could not be written: {error}; try again with:  regard report {run.folder}")
     display.say(f"trained {state.step:,} steps in {duration(state.seconds)}; the model is in {run.model}")
     return run.model
 
@@ -79,16 +87,16 @@ def _find_lost(
     return [one.path for one in _choose(written, state, training) if one not in chosen]
 
 
-def _score(translator: Translator, display: Display) -> list[Score]:
-    """Translate the validation set as a user would, and score it; an empty list if there is none."""
+def score_validation(translator: Translator, display: Display) -> tuple[list[Pair], list[str], list[Score]]:
+    """Translate the validation set as a user would, and score it; return pairs, translations and scores, if any."""
     settings = translator.settings
     pairs = pick_sentences(settings.data.valid, settings.training.validation_sentences)
     if not pairs:
-        return []
+        return [], [], []
     with display.job("translating the validation set", len(pairs), "sentences") as job:
         texts = []
         for found in translator.translate_lines(pair.source for pair in pairs):
             texts.append(found.text)
             job.advance()
     references = [pair.target for pair in pairs]
-    return score_all(texts, references, target_language=settings.data.target_language)
+    return pairs, texts, score_all(texts, references, target_language=settings.data.target_language)

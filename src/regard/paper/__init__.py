@@ -1,0 +1,1 @@
+"""The paper's claims: its figures, and what they cost."""
