@@ -9,9 +9,9 @@ from regard.cli.options import Device, ModelPath, OutFolder, Overrides, Processe
 from regard.cli.train import Files, SourceLanguage, Tables, TargetLanguage, TensorBoard, ValidFiles, ValidTables
 
 EXAMPLES = """
-regard finetune MODEL --train new.en new.de --valid valid.en valid.de --out RUN
+regard finetune MODEL --train new.en new.de --valid v.en v.de --out RUN
 regard finetune MODEL recipe.toml --out RUN --set training.learning_rate=1e-4
-regard finetune MODEL --train-pairs memory.tsv --out RUN --set model.dropout=0.3
+regard finetune MODEL --train-pairs memory.tsv --out RUN --set training.steps=500
 """
 
 
