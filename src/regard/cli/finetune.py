@@ -11,7 +11,7 @@ from regard.cli.train import Files, SourceLanguage, Tables, TargetLanguage, Tens
 EXAMPLES = """
 regard finetune MODEL --train new.en new.de --valid v.en v.de --out RUN
 regard finetune MODEL recipe.toml --out RUN --set training.learning_rate=1e-4
-regard finetune MODEL --train-pairs memory.tsv --out RUN --set training.steps=500
+regard finetune MODEL --train-pairs memory.tsv --out RUN --set model.dropout=0
 """
 
 
