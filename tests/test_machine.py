@@ -30,10 +30,16 @@ def probed_anew():
         ("import time; time.sleep(100)", False),
     ],
 )
-def test_bfloat16_is_tried_in_a_child_whose_death_tells(monkeypatch, code, works):
+def test_a_precision_is_tried_in_a_child_whose_death_tells(monkeypatch, code, works):
     monkeypatch.setattr(machine, "_BFLOAT16_PROBE", code)
     monkeypatch.setattr(machine, "_PROBE_SECONDS", 2)
     assert machine.bfloat16_works() is works
+
+
+def test_int8_on_a_gpu_is_answered_with_what_the_gpu_has(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda: True)
+    chosen, choice = machine.choose_precision("int8", torch.device("cuda"))
+    assert (chosen, choice.reason) == ("bfloat16", "int8 was asked for, which is for CPUs; the GPU has it")
 
 
 @pytest.mark.parametrize(
@@ -43,10 +49,13 @@ def test_bfloat16_is_tried_in_a_child_whose_death_tells(monkeypatch, code, works
         ("float32", True, "float32", "as asked"),
         ("bfloat16", True, "bfloat16", "as asked, and a probe survived"),
         ("bfloat16", False, "float32", "bfloat16 was asked for, but a probe of it failed here"),
+        ("int8", True, "int8", "as asked, and a probe survived"),
+        ("int8", False, "float32", "int8 was asked for, but a probe of it failed here"),
     ],
 )
 def test_the_precision_is_what_was_asked_for_only_where_it_is_safe(monkeypatch, asked, works, kind, reason):
     monkeypatch.setattr(machine, "bfloat16_works", lambda: works)
+    monkeypatch.setattr(machine, "int8_works", lambda: works)
     chosen, choice = machine.choose_precision(asked, CPU)
     assert (chosen, choice.value, choice.reason) == (kind, kind, reason)
 

@@ -14,7 +14,7 @@ import torch
 from regard.errors import UserError
 from regard.system import cores
 
-Precision = Literal["float32", "bfloat16"]
+Precision = Literal["float32", "bfloat16", "int8"]
 
 _PROBE_SECONDS = 60
 _BFLOAT16_PROBE = """
@@ -22,6 +22,16 @@ import torch
 a = torch.randn(64, 96, dtype=torch.bfloat16); b = torch.randn(96, 80, dtype=torch.bfloat16)
 c = (a @ b).float(); assert (c - a.float() @ b.float()).abs().max() < 1
 torch.nn.functional.linear(a, b.t().contiguous()).sum().item()
+"""
+_INT8_PROBE = """
+import torch
+torch.backends.quantized.engine = "fbgemm"
+weight = torch.randint(-127, 128, (80, 96), dtype=torch.int8)
+quantized = torch._make_per_channel_quantized_tensor(weight, torch.ones(80).double(), torch.zeros(80).long(), 0)
+packed = torch.ops.quantized.linear_prepack(quantized, None)
+a = torch.rand(64, 96) - 0.5
+c = torch.ops.quantized.linear_with_input_q_dq_qweight_dq_output_fp32(a, 1 / 127, 127, packed)
+assert (c - a @ weight.float().t()).abs().max() < 40
 """
 
 
@@ -117,6 +127,8 @@ def choose_precision(name: str, device: torch.device) -> tuple[Precision, Choice
     """Return the number type of matrix products; bfloat16 only where it has been tried and does not kill a process."""
     if name == "float32":
         return "float32", Choice("float32", "as asked")
+    if name == "int8":
+        return _choose_int8(device)
     if name == "auto" and device.type != "cuda":
         return "float32", Choice("float32", f"the safe type on {device.type}")
     if device.type == "cuda":
@@ -128,14 +140,34 @@ def choose_precision(name: str, device: torch.device) -> tuple[Precision, Choice
     return "float32", Choice("float32", "bfloat16 was asked for, but a probe of it failed here")
 
 
+def _choose_int8(device: torch.device) -> tuple[Precision, Choice]:
+    if device.type != "cpu":
+        kind, choice = choose_precision("auto", device)
+        return kind, Choice(choice.value, f"int8 was asked for, which is for CPUs; {choice.reason}")
+    if int8_works():
+        return "int8", Choice("int8", "as asked, and a probe survived")
+    return "float32", Choice("float32", "int8 was asked for, but a probe of it failed here")
+
+
 @cache
 def bfloat16_works() -> bool:
-    """Say whether a bfloat16 product survives on this CPU, tried in a child process.
+    """Say whether a bfloat16 product survives on this CPU."""
+    return _survives(_BFLOAT16_PROBE)
+
+
+@cache
+def int8_works() -> bool:
+    """Say whether a product in eight bits, by fbgemm, survives on this CPU and is right."""
+    return _survives(_INT8_PROBE)
+
+
+def _survives(probe: str) -> bool:
+    """Say whether a child process gets to the end of some lines of Python.
 
     Some machines advertise instructions that end the process when used; a child's death tells without harm.
     """
-    command = [sys.executable, "-c", _BFLOAT16_PROBE]
     try:
+        command = [sys.executable, "-c", probe]
         return subprocess.run(command, capture_output=True, timeout=_PROBE_SECONDS, check=False).returncode == 0
     except (OSError, subprocess.TimeoutExpired):
         return False

@@ -16,6 +16,7 @@ from torch import Tensor
 from regard.attention_maps import AttentionMaps, align, alignment_layers, words_alignment
 from regard.machine import Machine, choose_machine
 from regard.model.observe import observe_attention, observe_cross_attention
+from regard.model.quantize import use_int8_products
 from regard.model.transformer import Transformer
 from regard.model_folder import read_model
 from regard.search.beam import beam_search
@@ -250,9 +251,14 @@ class Translator:
 
 
 def load(path: str | Path, *, device: str = "auto", precision: str = "auto", threads: int | None = None) -> Translator:
-    """Load a translator from a model's folder or a run's."""
+    """Load a translator from a model's folder or a run's.
+
+    With the precision 'int8', matrix products run in eight bits: faster on a CPU, and hardly different.
+    """
     loaded = read_model(Path(path))
     machine = choose_machine(device, precision, threads)
+    if machine.precision == "int8":
+        use_int8_products(loaded.model)
     longest = loaded.facts.get("longest_source")
     return Translator(loaded.model, loaded.vocabulary, loaded.settings, machine, int(longest) if longest else None)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
-from regard.cli.options import Device, Progress, ProgressMode, Threads
+from regard.cli.options import Device, Precision, PrecisionName, Progress, ProgressMode, Threads
 
 if TYPE_CHECKING:
     from regard.evaluate import Comparison, Score
@@ -54,6 +54,7 @@ def evaluate(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Write JSON: scores and comparisons.")] = False,
     device: Device = "auto",
+    precision: Precision = PrecisionName.AUTO,
     threads: Threads = None,
     progress: Progress = ProgressMode.AUTO,
 ) -> None:
@@ -72,10 +73,12 @@ def evaluate(
     other = _read(against) if against else None
     given = sum(one is not None for one in (model, source, reference_text, hypothesis, reference))
     if model and source and reference_text and given == 3:
+        from regard.cli.windows import tell_precision
         from regard.translator import load  # torch, which the other form does without
 
         sources, references = _read_both(source, reference_text)
-        translator = load(model, device=device, threads=threads)
+        translator = load(model, device=device, precision=precision.value, threads=threads)
+        tell_precision(translator, precision.value, display)
         language = language or translator.settings.data.target_language
         with _maybe_open(output, [source, reference_text]) as out:
             beam = beam or translator.options.beam

@@ -17,6 +17,15 @@ class ProgressMode(StrEnum):
     QUIET = "quiet"
 
 
+class PrecisionName(StrEnum):
+    """Types of numbers in which matrix products run."""
+
+    AUTO = "auto"
+    FLOAT32 = "float32"
+    BFLOAT16 = "bfloat16"
+    INT8 = "int8"
+
+
 ModelPath = Annotated[
     Path, typer.Argument(metavar="MODEL", help="A model's folder, a run's folder, or one of a run's checkpoints.")
 ]
@@ -34,6 +43,14 @@ Progress = Annotated[
     ),
 ]
 Device = Annotated[str, typer.Option(metavar="NAME", help="Where to compute: auto, cpu, cuda, cuda:1, mps.")]
+Precision = Annotated[
+    PrecisionName,
+    typer.Option(
+        metavar="TYPE",
+        help="Numbers that products are made of: int8 is fastest on a CPU, float32 exact; bfloat16; auto: as the model "
+        "was written.",
+    ),
+]
 Threads = Annotated[
     int | None, typer.Option(min=1, metavar="N", help="Threads to compute with; all cores unless given.")
 ]

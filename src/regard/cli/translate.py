@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from regard.cli.options import Device, ModelPath, Progress, ProgressMode, Threads
+from regard.cli.options import Device, ModelPath, Precision, PrecisionName, Progress, ProgressMode, Threads
 
 if TYPE_CHECKING:
     from regard.translation import SearchChanges
@@ -17,7 +17,7 @@ regard translate RUN chapter1.en chapter2.en.gz -o book.de
 echo "A sentence." | regard translate RUN --n-best 4 --beam 8
 regard translate RUN text.en --scores --alignments > columns.tsv
 regard translate RUN text.en --json | jq .score
-regard translate RUN large.en -o large.de --processes 4
+regard translate RUN large.en -o large.de --precision int8 --processes 4
 torchrun --nproc-per-node=8 -m regard translate RUN large.en -o large.de
 """
 
@@ -86,6 +86,7 @@ def translate(
         ),
     ] = None,
     device: Device = "auto",
+    precision: Precision = PrecisionName.AUTO,
     processes: Annotated[
         int | None,
         typer.Option(
@@ -127,5 +128,6 @@ def translate(
     drawing = {"temperature": temperature, "top_k": top_k, "seed": seed}
     changes: SearchChanges = {"alignments": alignments or as_json, "batch_tokens": batch_tokens, "sampling": sample}
     changes.update({name: value for name, value in (asked | drawing).items() if value is not None})  # type: ignore[typeddict-item]
-    order = Order(str(model), device, threads, changes, Form(n_best is not None, scores, alignments, as_json))
+    form = Form(n_best is not None, scores, alignments, as_json)
+    order = Order(str(model), device, precision.value, threads, changes, form)
     translate_files(order, files or [], output, window, processes, launch, open_display(progress.value))

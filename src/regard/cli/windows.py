@@ -35,6 +35,7 @@ class Order:
 
     model: str
     device: str
+    precision: str
     threads: int | None
     changes: "SearchChanges"
     form: Form
@@ -72,6 +73,7 @@ def translate_files(
 
     order, processes = _choose_processes(order, files, processes, launch)
     translator = load_translator(order, launch)
+    tell_precision(translator, order.precision, display)
     translator.options.change(order.changes)  # raises for what makes no sense, before anything is written
     # Somebody who types wants an answer to each line; a stream goes faster in large windows.
     typed = not files and sys.stdin is not None and sys.stdin.isatty()
@@ -93,13 +95,20 @@ def translate_files(
     failures.end()
 
 
+def tell_precision(translator: "Translator", asked: str, display: Display) -> None:
+    """Say why, if products do not run in the type of numbers that was asked for."""
+    machine = translator.machine
+    if asked not in ("auto", machine.precision):
+        display.say(f"precision {machine.choices['precision']}")
+
+
 def load_translator(order: Order, launch: Launch | None) -> "Translator":
     """Load the model of an order, onto this process's own device if torchrun has started several."""
     from regard.machine import choose_own_device
     from regard.translator import load
 
     device = order.device if launch is None else str(choose_own_device(order.device, launch.local_rank)[0])
-    return load(order.model, device=device, threads=order.threads)
+    return load(order.model, device=device, precision=order.precision, threads=order.threads)
 
 
 def writer(translator: "Translator", order: Order) -> Callable[[Window], Written]:
