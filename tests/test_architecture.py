@@ -24,7 +24,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "launch": {"errors"},
     "files": {"errors"},
     "progress": {"errors"},
-    "settings": {"errors"},
+    "settings": {"errors", "files"},
     "machine": {"errors", "system"},
     # text and data: never torch
     "text": {"errors", "tokens", "files", "settings"},

@@ -3,7 +3,6 @@
 Nothing in it is a pickle. Names and shapes of weights are compared with the settings before anything is loaded.
 """
 
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from shutil import copymode
@@ -14,8 +13,8 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, device, nn
 
 import regard
-from regard.errors import FileFormatError, SettingsError, did_you_mean
-from regard.files import disk_error, new_folder, read_json, read_text, write_json
+from regard.errors import FileFormatError, did_you_mean
+from regard.files import disk_error, new_folder, read_json, read_toml, write_json
 from regard.model.build import build_model
 from regard.model.transformer import Transformer
 from regard.settings import Settings, resolve
@@ -105,11 +104,7 @@ def find_model(path: Path) -> tuple[Path, Path]:
 
 def read_settings(path: Path) -> Settings:
     """Read the settings that a run or a model was written with."""
-    try:
-        values = tomllib.loads(read_text(path, largest=1 << 20))
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise SettingsError(str(path), [f"not valid TOML: {error}"]) from None
-    return resolve(values, origin=str(path), folder=path.parent)
+    return resolve(read_toml(path), origin=str(path), folder=path.parent)
 
 
 def read_weights(path: Path, settings: Settings, vocabulary_size: int) -> Transformer:
