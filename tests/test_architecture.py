@@ -35,7 +35,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "model": {"errors", "tokens"},  # and model/build.py: settings
     "search": {"errors", "tokens", "model"},
     # the tool
-    "model_folder": {"errors", "files", "settings", "text", "model"},
+    "model_folder": {"errors", "files", "system", "settings", "text", "model"},
     "translation": {"errors", "settings", "text", "search"},
     "translator": LIBRARY | {"translation"},
     # several processes

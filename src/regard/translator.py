@@ -254,7 +254,7 @@ def load(path: str | Path, *, device: str = "auto", precision: str = "auto", thr
     loaded = read_model(Path(path))
     machine = choose_machine(device, precision, threads)
     longest = loaded.facts.get("longest_source")
-    return Translator(loaded.model, loaded.vocabulary, loaded.settings, machine, int(longest) if longest else None)
+    return Translator(loaded.model, loaded.vocabulary, loaded.settings, machine, longest)
 
 
 def cut_windows(lines: Iterable[str], most: int) -> Iterator[list[str]]:

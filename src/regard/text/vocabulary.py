@@ -19,11 +19,12 @@ from typing import Any, Self
 import sentencepiece
 
 from regard.errors import FileFormatError, UserError
-from regard.files import write_file
+from regard.files import read_bytes, write_file
 from regard.tokens import END, PAD, START, UNKNOWN
 
 _SPECIALS = {"pad": PAD, "unk": UNKNOWN, "bos": START, "eos": END}  # by SentencePiece's names
 _SPACE = "▁"
+_LARGEST_FILE = 1 << 25  # of a SentencePiece model; a million subwords take some 20 MB
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _BYTE_NAMES = tuple(f"<0x{byte:02X}>" for byte in range(256))
 
@@ -52,11 +53,7 @@ class Vocabulary:
     @classmethod
     def load(cls, path: Path) -> Self:
         """Read a SentencePiece model; raises `FileFormatError` if it is none, or none that regard can use."""
-        try:
-            model = path.read_bytes()
-        except OSError as error:
-            raise FileFormatError(path, f"can't be read: {error.strerror or error}") from None
-        return cls(model, path)
+        return cls(read_bytes(path, _LARGEST_FILE), path)
 
     @classmethod
     def train(
