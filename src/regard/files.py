@@ -9,13 +9,19 @@ import shutil
 import stat
 import sys
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import fields
 from hashlib import sha256
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 from regard.errors import DiskError, FileFormatError, RegardError, SettingsError, UserError
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+Record = TypeVar("Record", bound="DataclassInstance")
 
 _THE_DISKS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # the others are mistakes, such as a missing right
 _NUMBER = re.compile(r"os error (\d+)")  # as safetensors tells it
@@ -157,6 +163,27 @@ def read_json(path: Path, largest: int = 1 << 24) -> dict[str, Any]:
     if not isinstance(values, dict):
         raise FileFormatError(path, "not a JSON object")
     return values
+
+
+def read_record(path: Path, kind: type[Record], beside: Collection[str] = (), may_miss: Collection[str] = ()) -> Record:
+    """Read a JSON object as a dataclass; raises `FileFormatError` unless it has its fields, and none but `beside` them.
+
+    Those in `may_miss` have a default, for files that were written before there was such a field.
+    """
+    from pydantic import TypeAdapter, ValidationError  # takes a while to import
+
+    values = read_json(path)
+    known = {field.name for field in fields(kind)}
+    try:
+        if not known.difference(may_miss) <= values.keys() <= known.union(beside):
+            raise ValueError("fields are missing, or not known")
+        return TypeAdapter(kind).validate_python({name: values[name] for name in known & values.keys()})
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        raise FileFormatError(path, f"damaged, or not what regard writes there: {where}: {first['msg']}") from None
+    except ValueError as error:
+        raise FileFormatError(path, f"damaged, or not what regard writes there: {error}") from None
 
 
 def read_toml(path: Path, largest: int = 1 << 20) -> dict[str, Any]:
