@@ -45,7 +45,7 @@ def run(name: str, seconds: int) -> bool:
     told = f"{int(runs[1]):,} runs in {runs[2]} s" if runs else "stopped"
     print(f"{name:14} {told}, {covered[-1] if covered else 0} places of the code reached", flush=True)
     if done.returncode or not runs:
-        print(f"{done.stderr[-3000:]}\n{name}: FOUND, see {FOUND / name}", flush=True)
+        print(f"{done.stdout[-3000:]}\n{done.stderr[-1000:]}\n{name}: FOUND, see {FOUND / name}", flush=True)
         return False
     return True
 

@@ -147,7 +147,7 @@ def store(data: bytes) -> None:
 
     def read() -> None:
         found = Store.open(folder)
-        found.check(vocabulary_size=10)
+        found.check_numbers(vocabulary_size=10)
         for row in range(len(found)):
             assert max(*found.source(row), *found.target(row)) < 10
             found.locate(row)

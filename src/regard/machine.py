@@ -24,6 +24,8 @@ c = (a @ b).float(); assert (c - a.float() @ b.float()).abs().max() < 1
 torch.nn.functional.linear(a, b.t().contiguous()).sum().item()
 """
 
+MOST_THREADS = 4096
+
 
 @dataclass(frozen=True)
 class Choice:
@@ -63,6 +65,8 @@ def choose_machine(
     """
     if threads is not None and threads < 1:
         raise UserError(f"threads = {threads}: must be at least 1")
+    if threads is not None and threads > MOST_THREADS:
+        raise UserError(f"threads = {threads}: must be at most {MOST_THREADS:,}")
     where, device_choice = choose_device(device) if local_rank is None else choose_own_device(device, local_rank)
     kind, precision_choice = choose_precision(precision, where)
     if threads is not None:

@@ -22,6 +22,7 @@ from regard.errors import SettingsError, UserError, did_you_mean
 from regard.files import read_toml
 from regard.presets import DEFAULT_PRESET, PRESETS
 
+MOST_EXTRA_LENGTH = 65_535  # as the longest sentence of training
 _LARGEST = 10**12  # of numbers that have no other limit, so that sums and products of them fit 64 bits
 _EXPLAINED = 50  # mistakes of one recipe: a stranger's file may have any number
 
@@ -247,7 +248,7 @@ class SearchSettings(Section):
     beam: int = Field(4, ge=1, le=1000, description="Hypotheses kept at each step (§6.1); 1 is greedy.")
     length_penalty: float = Field(0.6, ge=0, le=5, description="α of the length penalty ((5 + |Y|) / 6)^α (§6.1).")
     extra_length: int = Field(
-        50, ge=0, le=65_535, description="Output may be longer than the input by so many tokens (§6.1)."
+        50, ge=0, le=MOST_EXTRA_LENGTH, description="Output may be longer than the input by so many tokens (§6.1)."
     )
 
 
