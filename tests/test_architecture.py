@@ -24,7 +24,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "launch": {"errors"},
     "files": {"errors"},
     "progress": {"errors"},
-    "settings": {"errors"},
+    "settings": {"errors", "files"},
     "machine": {"errors", "system"},
     # text and data: never torch
     "text": {"errors", "tokens", "files", "settings"},
@@ -36,7 +36,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "model": {"errors", "tokens"},  # and model/build.py: settings
     "search": {"errors", "tokens", "model"},
     # the tool
-    "model_folder": {"errors", "files", "settings", "text", "model"},
+    "model_folder": {"errors", "files", "system", "settings", "text", "model"},
     "translation": {"errors", "settings", "text", "search"},
     "translator": LIBRARY | {"translation"},
     # several processes

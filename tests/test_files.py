@@ -3,11 +3,12 @@
 import errno
 import json
 import os
+from pathlib import Path
 
 import pytest
 
 from regard import files
-from regard.errors import DiskError, FileFormatError, UserError
+from regard.errors import DiskError, FileFormatError, SettingsError, UserError
 
 
 def contents(folder):
@@ -133,3 +134,53 @@ def test_what_is_no_json_object_is_said_with_its_file(tmp_path, content, told):
     with pytest.raises(FileFormatError, match=told) as raised:
         files.read_json(path, largest=100 if "larger" in told else 1 << 20)
     assert str(path) in str(raised.value)
+
+
+def make_pipe(path):
+    os.mkfifo(path)
+
+
+@pytest.mark.parametrize("read", [files.read_json, files.read_toml, files.read_text, files.checksum])
+@pytest.mark.parametrize(
+    ("make", "told"),
+    [
+        (make_pipe, "is not a file, but a pipe or a device"),
+        (lambda path: path.symlink_to("/dev/zero"), "is not a file, but a pipe or a device"),
+        (Path.mkdir, "is a folder"),
+        (lambda path: path.symlink_to(path), "symbolic links"),
+    ],
+    ids=["pipe", "device", "folder", "loop"],
+)
+def test_what_is_no_file_is_neither_waited_for_nor_read_for_ever(tmp_path, read, make, told):
+    make(tmp_path / "thing")
+    with pytest.raises((FileFormatError, OSError), match=told):
+        read(tmp_path / "thing")
+
+
+def test_a_file_that_is_larger_than_it_may_be_is_not_read_to_its_end(tmp_path):
+    with (tmp_path / "huge").open("wb") as file:
+        file.truncate(1 << 40)  # takes no room on the disk
+    for read in (files.read_json, files.read_toml):
+        with pytest.raises(FileFormatError, match="larger than"):
+            read(tmp_path / "huge")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a" + ".a" * 500_000 + " = 1",
+        "[" + "a." * 500_000 + "a]",
+        "x = {" + "a." * 500_000 + "a = 1}",
+        "x = " + "9" * 5000,
+    ],
+    ids=["key", "table", "inline", "number"],
+)
+def test_toml_that_would_take_hours_is_refused_at_once(tmp_path, text):
+    (tmp_path / "file").write_text(text)
+    with pytest.raises(SettingsError, match="not valid TOML"):
+        files.read_toml(tmp_path / "file")
+
+
+def test_a_comment_may_have_any_number_of_dots(tmp_path):
+    (tmp_path / "file").write_text(f"x = 1\n  # {'.' * 200}\ny = 2\n")
+    assert files.read_toml(tmp_path / "file") == {"x": 1, "y": 2}

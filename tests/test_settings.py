@@ -142,6 +142,52 @@ def test_a_file_that_is_no_toml_is_named(tmp_path, content):
     assert caught.value.origin == str(path)
 
 
+def test_a_recipe_with_any_number_of_mistakes_names_the_first_and_counts_the_rest():
+    problems = problems_of({f"name{number}": 1 for number in range(100_000)})
+    assert len(problems) == 51
+    assert problems[-1] == "and 99,950 more"
+
+
+def test_what_is_given_for_a_setting_is_shown_in_part_if_it_is_long_or_deep():
+    deep = value = {}
+    for _ in range(100_000):
+        value["a"] = value = {}
+    for wrong in (deep, "x" * 1_000_000, 1 << 1_000_000, [[]] * 1_000_000):
+        [problem] = problems_of({"model": {"d_model": wrong}})
+        assert problem.startswith("model.d_model = ")
+        assert len(problem) < 1000
+
+
+NUMBERS = [name for name, field in list_settings() if field.annotation in (int, int | None)]
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_every_whole_number_has_a_limit(name):
+    [problem] = problems_of({}, [f"{name}=9223372036854775808"])
+    assert problem.startswith(f"{name} = 9223372036854775808: input should be less than or equal to ")
+
+
+@pytest.mark.parametrize("value", ["9" * 5000, "0x" + "f" * 5000, "[" * 5000, ""])
+def test_an_override_may_be_anything(value):
+    [problem] = problems_of({}, [f"training.warmup={value}"])
+    assert problem.startswith("training.warmup = ")
+
+
+def test_an_override_of_very_many_parts_is_refused():
+    key = ".".join("a" * 5000)
+    first, second = problems_of({}, [f"{key}=1", f"{key}=2"])
+    assert first == second.replace("=2", "=1")
+    assert "has two parts" in first
+
+
+@pytest.mark.parametrize("name", ["a\0b", "caf\udce9"])
+def test_a_file_name_that_toml_can_not_hold_is_refused(name):
+    corpus = {"source": name, "target": "fine"}
+    problems = problems_of({"data": {"train": [corpus], "valid": [{"pairs": name}], "vocabulary": name}})
+    assert [problem.partition(" = ")[0] for problem in problems] == ["data.train", "data.valid", "data.vocabulary"]
+    assert "rename the file" in problems[0]
+
+
 # ---- presets and overrides -------------------------------------------------------------------------------------------
 
 

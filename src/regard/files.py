@@ -6,17 +6,28 @@ import json
 import os
 import re
 import shutil
+import stat
 import sys
-from collections.abc import Iterator, Mapping
+import tomllib
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import fields
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import IO, TYPE_CHECKING, Any, TypeVar
 
-from regard.errors import DiskError, FileFormatError, RegardError, UserError
+from regard.errors import DiskError, FileFormatError, RegardError, SettingsError, UserError
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+Record = TypeVar("Record", bound="DataclassInstance")
 
 _THE_DISKS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # the others are mistakes, such as a missing right
 _NUMBER = re.compile(r"os error (\d+)")  # as safetensors tells it
+# Python's TOML takes a time that grows as the square of a key's parts. Comments may have any number of dots.
+_MOST_PARTS = 50
+_KEYS = re.compile(r"\n\s*#.*|[=\n]")
 
 
 @contextmanager
@@ -132,7 +143,7 @@ def sync(path: Path) -> None:
 def checksum(path: Path) -> str:
     """Return the SHA-256 of a file's contents."""
     digest = sha256()
-    with path.open("rb") as file:
+    with open_file(path) as file:
         while block := file.read(1 << 20):
             digest.update(block)
     return digest.hexdigest()
@@ -143,7 +154,7 @@ def write_json(path: Path, values: Mapping[str, Any]) -> None:
     write_file(path, json.dumps(values, indent=2, ensure_ascii=False) + "\n")
 
 
-def read_json(path: Path, largest: int = 1 << 26) -> dict[str, Any]:
+def read_json(path: Path, largest: int = 1 << 24) -> dict[str, Any]:
     """Read a JSON object of at most `largest` bytes; raises `FileFormatError` for anything else."""
     try:
         values = json.loads(read_text(path, largest))
@@ -154,16 +165,73 @@ def read_json(path: Path, largest: int = 1 << 26) -> dict[str, Any]:
     return values
 
 
-def read_text(path: Path, largest: int = 1 << 26) -> str:
+def read_record(path: Path, kind: type[Record], beside: Collection[str] = (), may_miss: Collection[str] = ()) -> Record:
+    """Read a JSON object as a dataclass; raises `FileFormatError` unless it has its fields, and none but `beside` them.
+
+    Those in `may_miss` have a default, for files that were written before there was such a field.
+    """
+    from pydantic import TypeAdapter, ValidationError  # takes a while to import
+
+    values = read_json(path)
+    known = {field.name for field in fields(kind)}
+    try:
+        if not known.difference(may_miss) <= values.keys() <= known.union(beside):
+            raise ValueError("fields are missing, or not known")
+        return TypeAdapter(kind).validate_python({name: values[name] for name in known & values.keys()})
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        raise FileFormatError(path, f"damaged, or not what regard writes there: {where}: {first['msg']}") from None
+    except ValueError as error:
+        raise FileFormatError(path, f"damaged, or not what regard writes there: {error}") from None
+
+
+def read_toml(path: Path, largest: int = 1 << 20) -> dict[str, Any]:
+    """Read a TOML file of at most `largest` bytes; raises `SettingsError` for what is no TOML."""
+    contents = read_bytes(path, largest)
+    try:
+        text = contents.decode("utf-8-sig")
+        if any(part.count(".") > _MOST_PARTS for part in _KEYS.split(text)):
+            raise ValueError(f"a name of more than {_MOST_PARTS} parts")
+        return tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise SettingsError(str(path), [f"not valid TOML: {error}"]) from None
+
+
+def read_text(path: Path, largest: int = 1 << 24) -> str:
     """Read a text file of at most `largest` bytes; raises `FileFormatError` for anything else."""
     try:
-        if path.stat().st_size > largest:
-            raise FileFormatError(path, f"larger than {largest:,} bytes, which no file of this kind is")
-        return path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise FileFormatError(path, f"can't be read: {error.strerror}") from None
+        return read_bytes(path, largest).decode("utf-8")
     except UnicodeDecodeError as error:
-        raise FileFormatError(path, f"not UTF-8 text: {error}") from None
+        problem = f"byte {error.object[error.start]:#04x} at position {error.start:,}"
+        raise FileFormatError(path, f"not UTF-8 text: {problem}") from None
+
+
+def read_bytes(path: Path, largest: int) -> bytes:
+    """Read a file of at most `largest` bytes; raises `FileFormatError` for a larger one, or one that can't be read."""
+    try:
+        with open_file(path) as file:
+            contents = file.read(largest + 1)
+    except OSError as error:
+        raise FileFormatError(path, f"can't be read: {error.strerror or error}") from None
+    if len(contents) > largest:
+        raise FileFormatError(path, f"larger than {largest:,} bytes, which no file of this kind is")
+    return contents
+
+
+def open_file(path: Path) -> IO[bytes]:
+    """Open a file to read; raises `OSError` for what is none: a pipe would wait for ever, a device may never end."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # which makes a difference for a pipe only: no waiting
+    try:
+        mode = os.fstat(descriptor).st_mode
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, "is a folder", str(path))
+        if not stat.S_ISREG(mode):
+            raise OSError(errno.EINVAL, "is not a file, but a pipe or a device", str(path))
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return os.fdopen(descriptor, "rb")
 
 
 def _make_parents(folder: Path) -> None:

@@ -34,6 +34,8 @@ c = torch.ops.quantized.linear_with_input_q_dq_qweight_dq_output_fp32(a, 1 / 127
 assert (c - a @ weight.float().t()).abs().max() < 40
 """
 
+MOST_THREADS = 4096
+
 
 @dataclass(frozen=True)
 class Choice:
@@ -73,6 +75,8 @@ def choose_machine(
     """
     if threads is not None and threads < 1:
         raise UserError(f"threads = {threads}: must be at least 1")
+    if threads is not None and threads > MOST_THREADS:
+        raise UserError(f"threads = {threads}: must be at most {MOST_THREADS:,}")
     where, device_choice = choose_device(device) if local_rank is None else choose_own_device(device, local_rank)
     kind, precision_choice = choose_precision(precision, where)
     if threads is not None:

@@ -1,10 +1,13 @@
 """A model's folder: settings, vocabulary, weights and what is known about them; written whole, read without trust.
 
-Nothing in it is a pickle. Names and shapes of weights are compared with the settings before anything is loaded.
+Nothing in it is a pickle. Names, shapes and types of weights are compared with the settings, and their size with the
+memory, before anything is loaded. No file outside of the folder is read.
 """
 
-import tomllib
+import os
+from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from shutil import copymode
 from typing import Any
@@ -14,11 +17,12 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, device, nn
 
 import regard
-from regard.errors import FileFormatError, SettingsError, did_you_mean
-from regard.files import disk_error, new_folder, read_json, read_text, write_json
+from regard.errors import FileFormatError, did_you_mean
+from regard.files import disk_error, new_folder, open_file, read_json, read_toml, write_json
 from regard.model.build import build_model
 from regard.model.transformer import Transformer
 from regard.settings import Settings, resolve
+from regard.system import memory_total
 from regard.text.vocabulary import Vocabulary
 
 FORMAT = 1
@@ -29,7 +33,8 @@ SETTINGS, VOCABULARY, WEIGHTS, FACTS, CARD = (
     "model.json",
     "README.md",
 )
-_HINTS = 20  # a guess what was meant takes long, and a stranger's file may have any number of names
+_TOLD = 20  # a stranger's file may have any number of names that do not fit
+_TYPES = {"F32", "F16", "BF16", "F64"}
 
 
 @dataclass(frozen=True)
@@ -71,17 +76,34 @@ def write_model(
 def read_model(path: Path) -> LoadedModel:
     """Read a model from its folder, from a run's folder, or from one of a run's checkpoints."""
     folder, home = find_model(path)
-    facts = read_json(home / FACTS) if (home / FACTS).exists() else {}
-    if facts.get("format", FORMAT) != FORMAT:
-        raise FileFormatError(
-            home / FACTS, f"format {facts['format']!r} is not known to regard {regard.__version__}; update regard"
-        )
+    _check_links(path if home == folder else home, [folder / WEIGHTS, home / SETTINGS, home / VOCABULARY, home / FACTS])
+    facts = _read_facts(home / FACTS) if (home / FACTS).exists() else {}
     settings = read_settings(home / SETTINGS)
     vocabulary = Vocabulary.load(home / VOCABULARY)
     if facts.get("vocabulary", vocabulary.fingerprint) != vocabulary.fingerprint:
         raise FileFormatError(home / VOCABULARY, "not the vocabulary that this model was trained with")
     model = read_weights(folder / WEIGHTS, settings, len(vocabulary))
     return LoadedModel(model.eval(), vocabulary, settings, facts)
+
+
+def _check_links(root: Path, files: Sequence[Path]) -> None:
+    """Refuse links that lead out of a folder: it may be a stranger's, who has no say in what else is read."""
+    inside = Path(os.path.realpath(root))
+    for file in files:
+        if inside not in Path(os.path.realpath(file)).parents:
+            raise FileFormatError(file, f"is a link that leads out of {root}; put the file itself there")
+
+
+def _read_facts(path: Path) -> dict[str, Any]:
+    facts = read_json(path, largest=1 << 20)
+    if facts.get("format", FORMAT) != FORMAT:
+        raise FileFormatError(
+            path, f"format {facts['format']!r} is not known to regard {regard.__version__}; update regard"
+        )
+    longest = facts.get("longest_source")
+    if longest is not None and (type(longest) is not int or longest < 1):
+        raise FileFormatError(path, "longest_source is not a number of subwords")
+    return facts
 
 
 def find_model(path: Path) -> tuple[Path, Path]:
@@ -91,8 +113,9 @@ def find_model(path: Path) -> tuple[Path, Path]:
             path, "no such folder" if not path.exists() else "not a folder; give a model's or a run's"
         )
     if (path / WEIGHTS).exists():
-        home = path if (path / SETTINGS).exists() else path.absolute().parent.parent
-        return path, home
+        above = path.absolute().parent
+        is_checkpoint = above.name == "checkpoints" and not (path / SETTINGS).exists()
+        return path, above.parent if is_checkpoint else path
     if (path / "model" / WEIGHTS).exists():
         return path / "model", path / "model"
     checkpoints = sorted((path / "checkpoints").glob("step-*"))
@@ -105,41 +128,61 @@ def find_model(path: Path) -> tuple[Path, Path]:
 
 def read_settings(path: Path) -> Settings:
     """Read the settings that a run or a model was written with."""
-    try:
-        values = tomllib.loads(read_text(path, largest=1 << 20))
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise SettingsError(str(path), [f"not valid TOML: {error}"]) from None
-    return resolve(values, origin=str(path), folder=path.parent)
+    return resolve(read_toml(path), origin=str(path), folder=path.parent)
 
 
 def read_weights(path: Path, settings: Settings, vocabulary_size: int) -> Transformer:
     """Build the model that the settings describe and load its weights, after comparing names and shapes."""
     with device("meta"):
         expected = named_weights(build_model(settings.model, vocabulary_size))
-    check_weights(path, {name: tuple(weight.shape) for name, weight in expected.items()})
+    shapes = {name: tuple(weight.shape) for name, weight in expected.items()}
+    check_weights(path, shapes)
+    _check_memory(path, 4 * sum(map(prod, shapes.values())))
     model = build_model(settings.model, vocabulary_size)
     load_weights(model, load_file(path))
+    broken = [name for name, weight in named_weights(model).items() if not weight.isfinite().all()]
+    if broken:
+        raise FileFormatError(path, f"damaged: not all numbers are finite in {_list(broken)}")
     return model
 
 
 def check_weights(path: Path, expected: dict[str, tuple[int, ...]]) -> None:
-    """Raise `FileFormatError` with everything that is missing, unknown or of another shape; reads the header only."""
+    """Raise `FileFormatError` with what is missing, unknown or of another shape or type; reads the header only."""
     try:
+        with open_file(path) as plain:
+            header = int.from_bytes(plain.read(8), "little")
+            _check_memory(path, os.fstat(plain.fileno()).st_size)
+        if header > (1 << 20) + 1000 * len(expected):
+            raise FileFormatError(path, f"its header says that it has {header:,} bytes, too many for this model")
         with safe_open(path, framework="pt") as file:
-            found = {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118 (not a dict)
-    except (OSError, SafetensorError) as error:
-        raise FileFormatError(path, f"not a readable safetensors file: {error}") from None
-    problems = [f"misses {name}" for name in expected.keys() - found.keys()]
+            slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
+            found = {name: (tuple(one.get_shape()), one.get_dtype()) for name, one in slices.items()}
+    except (OSError, SafetensorError, MemoryError) as error:
+        problem = (error.strerror if isinstance(error, OSError) else None) or error
+        raise FileFormatError(path, f"not a readable safetensors file: {problem}") from None
+    problems = [f"misses {name}" for name in sorted(expected.keys() - found.keys())]
     unknown = sorted(found.keys() - expected.keys())
-    problems += [f"unknown {name}.{did_you_mean(name, list(expected))}" for name in unknown[:_HINTS]]
-    problems += [f"unknown {name}" for name in unknown[_HINTS:]]
-    problems += [
-        f"{name} has shape {found[name]}, the settings say {shape}"
-        for name, shape in expected.items()
-        if found.get(name, shape) != shape
-    ]
+    problems += [f"unknown {name}.{did_you_mean(name, list(expected))}" for name in unknown[:_TOLD]]
+    problems += unknown[_TOLD:]  # counted, not told
+    for name in sorted(expected.keys() & found.keys()):
+        shape, kind = found[name]
+        if shape != expected[name]:
+            problems.append(f"{name} has shape {shape}, the settings say {expected[name]}")
+        if kind not in _TYPES:
+            problems.append(f"{name} has type {kind}, which weights do not have")
     if problems:
-        raise FileFormatError(path, "the weights do not fit the settings: " + "; ".join(sorted(problems)))
+        raise FileFormatError(path, f"the weights do not fit the settings: {_list(problems)}")
+
+
+def _check_memory(path: Path, needed: int) -> None:
+    available = memory_total()  # 0 where the system does not tell
+    if needed > available > 0:
+        raise FileFormatError(path, f"needs {needed / 1e9:,.1f} GB of memory; here are {available / 1e9:,.1f}")
+
+
+def _list(problems: Sequence[str]) -> str:
+    more = [f"and {len(problems) - _TOLD:,} more"] if len(problems) > _TOLD else []
+    return "; ".join([*problems[:_TOLD], *more])
 
 
 def named_weights(model: nn.Module) -> dict[str, Tensor]:

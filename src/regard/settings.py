@@ -8,7 +8,9 @@ value departs from the paper says so in its text.
 import os
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
+from reprlib import Repr
 from typing import Any, Literal, Self
 
 import tomli_w
@@ -17,7 +19,12 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from regard.errors import SettingsError, UserError, did_you_mean
+from regard.files import read_toml
 from regard.presets import DEFAULT_PRESET, PRESETS
+
+MOST_EXTRA_LENGTH = 65_535  # as the longest sentence of training
+_LARGEST = 10**12  # of numbers that have no other limit, so that sums and products of them fit 64 bits
+_EXPLAINED = 50  # mistakes of one recipe: a stranger's file may have any number
 
 
 class Section(BaseModel):
@@ -71,6 +78,7 @@ class ModelSettings(Section):
     neighbours: int | None = Field(
         None,
         ge=2,
+        le=_LARGEST,
         description="Restrict self-attention to a neighbourhood of this many positions around each position (§4, last "
         "row of Table 1); cost then grows as r·n. Unset: every position, as in the paper's models.",
     )
@@ -137,7 +145,7 @@ class DataSettings(Section):
         "identity", description="SentencePiece's rule for input text; 'identity' changes nothing, '_cf' folds case."
     )
     vocabulary_sentences: int = Field(
-        200_000, ge=1, description="At most this many sentences (evenly sampled) teach the vocabulary."
+        200_000, ge=1, le=_LARGEST, description="At most this many sentences (evenly sampled) teach the vocabulary."
     )
     max_length: int = Field(
         256, ge=2, le=65_535, description="Longest sentence in training, in subwords with the end token, on each side."
@@ -149,19 +157,21 @@ class DataSettings(Section):
 class TrainingSettings(Section):
     """The optimisation (§5)."""
 
-    steps: int = Field(100_000, ge=1, description="Updates of the weights (§5.2).")
+    steps: int = Field(100_000, ge=1, le=_LARGEST, description="Updates of the weights (§5.2).")
     batch_tokens: int = Field(
         25_000,
         ge=1,
+        le=_LARGEST,
         description="At most so many source tokens and so many target tokens a step, over all processes (§5.1).",
     )
     micro_batch_tokens: int | None = Field(
         None,
         ge=1,
+        le=_LARGEST,
         description="A step is computed in pieces of at most this many tokens and their gradients are added up; unset: "
         "half a batch, at most 4096. The result does not depend on how many processes share the pieces.",
     )
-    warmup: int = Field(4000, ge=1, description="Steps of rising learning rate (§5.3).")
+    warmup: int = Field(4000, ge=1, le=_LARGEST, description="Steps of rising learning rate (§5.3).")
     learning_rate: float | None = Field(
         None, gt=0, description="Peak of the learning rate, after warmup; unset: d_model^-0.5 · warmup^-0.5 (§5.3)."
     )
@@ -177,10 +187,15 @@ class TrainingSettings(Section):
     clip_norm: float | None = Field(
         None, gt=0, description="Largest norm of the gradient of the mean loss per token; unset: none, as in the paper."
     )
-    seed: int = Field(1, ge=0, description="Every random number is a function of this, the step and the piece of it.")
-    log_steps: int = Field(50, ge=1, description="Write a line to log.jsonl every so many steps.")
+    seed: int = Field(
+        1, ge=0, le=2**63 - 1, description="Every random number is a function of this, the step and the piece of it."
+    )
+    log_steps: int = Field(50, ge=1, le=_LARGEST, description="Write a line to log.jsonl every so many steps.")
     checkpoint_steps: int = Field(
-        1500, ge=1, description="Validate and write a checkpoint every so many steps; the paper's ten minutes are 1500."
+        1500,
+        ge=1,
+        le=_LARGEST,
+        description="Validate and write a checkpoint every so many steps; the paper's ten minutes are 1500.",
     )
     checkpoint_minutes: float = Field(
         10.0, ge=0, description="Also write a checkpoint after so many minutes, to go on from, never averaged; 0: none."
@@ -188,14 +203,22 @@ class TrainingSettings(Section):
     average: Literal["last", "best"] = Field(
         "last", description="Average the last checkpoints, as the paper does (§6.1), or those that validate best."
     )
-    average_checkpoints: int = Field(5, ge=1, description="How many checkpoints are averaged into the model (§6.1).")
+    average_checkpoints: int = Field(
+        5, ge=1, le=_LARGEST, description="How many checkpoints are averaged into the model (§6.1)."
+    )
     patience: int | None = Field(
-        None, ge=1, description="Stop after so many validations without a better one; unset: train all steps."
+        None,
+        ge=1,
+        le=_LARGEST,
+        description="Stop after so many validations without a better one; unset: train all steps.",
     )
     choose_by: Literal["bleu", "loss"] = Field("loss", description="What makes a checkpoint better than another.")
     validation_bleu: bool = Field(True, description="Translate the validation set (greedily) at every validation.")
     validation_sentences: int = Field(
-        1000, ge=1, description="At most this many validation sentences, evenly spread, are translated for BLEU."
+        1000,
+        ge=1,
+        le=_LARGEST,
+        description="At most this many validation sentences, evenly spread, are translated for BLEU.",
     )
     precision: Literal["auto", "float32", "bfloat16"] = Field(
         "auto", description="Type of matrix products: 'auto' is bfloat16 on a GPU that has it, float32 elsewhere."
@@ -224,7 +247,9 @@ class SearchSettings(Section):
 
     beam: int = Field(4, ge=1, le=1000, description="Hypotheses kept at each step (§6.1); 1 is greedy.")
     length_penalty: float = Field(0.6, ge=0, le=5, description="α of the length penalty ((5 + |Y|) / 6)^α (§6.1).")
-    extra_length: int = Field(50, ge=0, description="Output may be longer than the input by so many tokens (§6.1).")
+    extra_length: int = Field(
+        50, ge=0, le=MOST_EXTRA_LENGTH, description="Output may be longer than the input by so many tokens (§6.1)."
+    )
 
 
 class Settings(Section):
@@ -248,13 +273,7 @@ def read_recipe(path: Path, overrides: Iterable[str] = ()) -> Settings:
 
     Raises `SettingsError` with every mistake of the file and of the overrides.
     """
-    try:
-        values = tomllib.loads(path.read_text(encoding="utf-8-sig"))
-    except OSError as error:
-        raise UserError(f"{path}: can't be read: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise SettingsError(str(path), [f"not valid TOML: {error}"]) from None
-    return resolve(values, overrides, origin=str(path), folder=path.parent)
+    return resolve(read_toml(path), overrides, origin=str(path), folder=path.parent)
 
 
 def resolve(
@@ -275,8 +294,11 @@ def resolve(
     try:
         settings = Settings.model_validate(merged)
     except ValidationError as error:
-        problems += [_explain_problem(problem) for problem in error.errors()]
+        problems += [_explain_problem(problem) for problem in islice(error.errors(include_url=False), _EXPLAINED)]
+        if error.error_count() > _EXPLAINED:
+            problems.append(f"and {error.error_count() - _EXPLAINED:,} more")
         raise SettingsError(origin, problems) from None
+    problems += _unusable_paths(settings.data)
     if problems:
         raise SettingsError(origin, problems)
     return _rebase_paths(settings, folder)
@@ -301,9 +323,11 @@ def parse_override(text: str) -> dict[str, Any]:
     parts = [part.strip() for part in key.split(".")]
     if not equals or not all(parts):
         raise UserError(f"override {text!r}: expected section.key=value, such as training.warmup=8000")
+    if len(parts) > 10:
+        raise UserError(f"override {_shown(text)}: a setting's name has two parts, such as training.warmup")
     try:
         parsed: Any = tomllib.loads(f"value = {value}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):
         parsed = value.strip()
     for part in reversed(parts):
         parsed = {part: parsed}
@@ -339,6 +363,26 @@ def _rebase_paths(settings: Settings, folder: Path) -> Settings:
     return settings.model_copy(update={"data": data.model_copy(update=changed)})
 
 
+def _unusable_paths(data: DataSettings) -> list[str]:
+    """Say which files can't be written down in TOML, and so can't be named in a run's settings."""
+    corpora = [(name, corpus) for name in ("train", "valid") for corpus in getattr(data, name)]
+    paths = [(f"data.{name}", path) for name, corpus in corpora for path in corpus.files]
+    paths += [("data.vocabulary", data.vocabulary)] if data.vocabulary else []
+    return [
+        f"{name} = {str(path)!r}: no name that can be written as UTF-8 text; rename the file"
+        for name, path in paths
+        if "\0" in str(path) or not _is_text(str(path))
+    ]
+
+
+def _is_text(text: str) -> bool:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def _explain_problem(problem: ErrorDetails) -> str:
     """One sentence for one of pydantic's findings: the setting's path, what is wrong, what was meant."""
     where = ".".join(str(part) for part in problem["loc"])
@@ -350,11 +394,21 @@ def _explain_problem(problem: ErrorDetails) -> str:
     if problem["type"] == "tuple_type" and isinstance(problem["input"], Mapping):
         return f"{where}: a corpus is one of a list; write [[{where}]] instead of [{where}]"
     if problem["type"] == "model_type":
-        return f"{where} = {problem['input']!r}: is a section; write [{where}] and its settings below it"
+        return f"{where} = {_shown(problem['input'])}: is a section; write [{where}] and its settings below it"
     message = problem["msg"].removeprefix("Value error, ")
     if problem["type"] in ("value_error", "missing"):
         return f"{where or 'recipe'}: {message}"
-    return f"{where} = {problem['input']!r}: {message[0].lower()}{message[1:]}"
+    return f"{where} = {_shown(problem['input'])}: {message[0].lower()}{message[1:]}"
+
+
+def _shown(value: object) -> str:
+    """Return what a setting was given as people would write it; not all of it if it is long or deep."""
+    short = Repr()
+    short.maxstring = short.maxlong = short.maxother = 200
+    try:
+        return short.repr(value)
+    except ValueError:  # a number of more digits than Python writes
+        return "a number of very many digits"
 
 
 def _section_fields(path: list[int | str]) -> Mapping[str, FieldInfo]:

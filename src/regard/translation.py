@@ -8,6 +8,7 @@ from typing import TypedDict
 
 from regard.errors import UserError, did_you_mean
 from regard.search.hypothesis import length_penalty
+from regard.settings import MOST_EXTRA_LENGTH
 from regard.text.segment import Segment, join
 
 Points = tuple[tuple[int, int], ...]
@@ -72,6 +73,8 @@ class SearchOptions:
             value = getattr(self, name)
             if not (value >= 0 and isfinite(value)):
                 raise UserError(f"{name} = {value}: must be a number of at least 0")
+        if self.extra_length > MOST_EXTRA_LENGTH:
+            raise UserError(f"extra_length = {self.extra_length}: must be at most {MOST_EXTRA_LENGTH:,}")
         if not self.sampling and self.n_best > self.beam:
             raise UserError(f"n_best = {self.n_best} needs a beam of at least that; it is {self.beam}")
 

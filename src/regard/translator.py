@@ -260,7 +260,7 @@ def load(path: str | Path, *, device: str = "auto", precision: str = "auto", thr
     if machine.precision == "int8":
         use_int8_products(loaded.model)
     longest = loaded.facts.get("longest_source")
-    return Translator(loaded.model, loaded.vocabulary, loaded.settings, machine, int(longest) if longest else None)
+    return Translator(loaded.model, loaded.vocabulary, loaded.settings, machine, longest)
 
 
 def cut_windows(lines: Iterable[str], most: int) -> Iterator[list[str]]:

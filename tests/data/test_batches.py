@@ -112,7 +112,7 @@ def test_going_on_from_any_position_gives_the_same_steps(make_store) -> None:
     assert {position.epoch for position, _ in walk} >= {0, 1}
     assert {position.pool for position, _ in walk} >= {0, 1, 2}
     for number in range(0, 55):
-        position = Position.from_dict(walk[number][0].to_dict())
+        position = Position(**walk[number][0].to_dict())
         (after, step), *_ = islice(steps(store, 20, 2, seed=3, start=position), 1)
         assert (after, flat(step)) == (walk[number + 1][0], flat(walk[number + 1][1]))
 

@@ -1,13 +1,16 @@
 import json
+import os
 import resource
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from regard.data.store import Store, StoreWriter
 from regard.errors import FileFormatError, UserError
@@ -135,10 +138,55 @@ def test_a_cut_file_is_found_before_it_is_mapped(tmp_path: Path, name: str) -> N
         Store.open(tmp_path / "store")
 
 
-@pytest.mark.parametrize("change", [{"version": 99}, {"token_type": "float"}, {"corpora": [{}]}, {"unknown": 1}])
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"version": 99},
+        {"version": []},
+        {"token_type": "float"},
+        {"corpora": [{}]},
+        {"unknown": 1},
+        {"pairs": "many"},
+        {"pairs": -1},
+        {"pairs": 10**30},
+        {"tokens": None},
+        {"corpora": []},
+        {"corpora": [{"name": "a", "weight": 1.0, "first": 1, "count": 1}]},
+        {"corpora": [{"name": "a", "weight": float("nan"), "first": 0, "count": 1}]},
+    ],
+    ids=str,
+)
 def test_a_description_that_is_not_ours_is_refused(tmp_path: Path, change: dict[str, object]) -> None:
     write(tmp_path / "store", [[([5, 3], [3], 1)]])
     path = tmp_path / "store" / "store.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
-    with pytest.raises(FileFormatError, match=r"version 99|not the description"):
+    with pytest.raises(FileFormatError, match=r"version|not what regard writes|damaged"):
+        Store.open(tmp_path / "store")
+
+
+@pytest.mark.parametrize(
+    ("name", "numbers", "told"),
+    [
+        ("offsets.bin", np.array([0, 2, 1], "<u8"), "ends before it begins"),
+        ("offsets.bin", np.array([0, 2, 2**63], "<u8"), "does not belong"),
+        ("offsets.bin", np.array([1, 2, 3], "<u8"), "does not belong"),
+        ("tokens.bin", np.array([5, 3, 999], "<u2"), "ids that its vocabulary does not have"),
+    ],
+)
+def test_numbers_that_lead_outside_of_the_files_are_found(
+    tmp_path: Path, name: str, numbers: NDArray[Any], told: str
+) -> None:
+    store = write(tmp_path / "store", [[([5, 3], [3], 1)]])
+    store.check_numbers(vocabulary_size=6)
+    (tmp_path / "store" / name).write_bytes(numbers.tobytes())
+    with pytest.raises(FileFormatError, match=told):
+        Store.open(tmp_path / "store").check_numbers(vocabulary_size=6)
+
+
+@pytest.mark.parametrize("name", ["store.json", "tokens.bin", "offsets.bin", "lines.bin"])
+def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(tmp_path: Path, name: str) -> None:
+    write(tmp_path / "store", [[([5, 3], [3], 1)]])
+    (tmp_path / "store" / name).unlink()
+    os.mkfifo(tmp_path / "store" / name)
+    with pytest.raises(FileFormatError, match="a pipe"):
         Store.open(tmp_path / "store")

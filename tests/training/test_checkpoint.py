@@ -12,9 +12,11 @@ import torch
 from digits import MODEL, TRAINING, weights_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from safetensors.torch import load_file, save_file
 
 from regard.data.batches import Position
-from regard.errors import TrainingError
+from regard.errors import FileFormatError, TrainingError
+from regard.files import checksum
 from regard.model.build import build_model
 from regard.model_folder import named_weights
 from regard.settings import ModelSettings, TrainingSettings
@@ -58,6 +60,51 @@ def trained(seed=1, steps=2):
 @pytest.fixture
 def written(tmp_path):
     return write_checkpoint(tmp_path / "checkpoints", *trained(), STATE, regular=True)
+
+
+def rewrite(path, name, contents):
+    """Change a file of a checkpoint and its checksum, as somebody would who means harm."""
+    (path / name).write_bytes(contents)
+    sums = json.loads((path / "checksums.json").read_text())
+    (path / "checksums.json").write_text(json.dumps({**sums, name: checksum(path / name)}))
+    assert find_damage(path) is None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"step": None},
+        {"step": "seven"},
+        {"position": 3},
+        {"position": {"epoch": []}},
+        {"validations": [{"a": 1}]},
+        {"x": 1},
+    ],
+    ids=str,
+)
+def test_progress_that_is_not_ours_is_refused_though_its_checksum_is_right(written, change):
+    facts = json.loads((written.path / "progress.json").read_text())
+    rewrite(written.path, "progress.json", json.dumps({**facts, **change}).encode())
+    with pytest.raises(FileFormatError, match=r"progress\.json"):
+        read_checkpoint(written.path, *trained())
+
+
+@pytest.mark.parametrize("change", ["shape", "name", "type"])
+def test_an_optimizer_of_another_model_is_refused_though_its_checksum_is_right(written, change):
+    tensors = load_file(written.path / "optimizer.safetensors")
+    name = min(tensors)
+    moment = tensors.pop(name)
+    changed = {"shape": {name: moment[:1]}, "name": {f"{name}s": moment}, "type": {name: moment.to(torch.int32)}}
+    save_file({**tensors, **changed[change]}, other := written.path / "other")
+    rewrite(written.path, "optimizer.safetensors", other.read_bytes())
+    with pytest.raises(FileFormatError, match=rf"{name} has {change}|misses {name}"):
+        read_checkpoint(written.path, *trained())
+
+
+def test_a_checkpoint_of_a_training_that_made_no_step_is_read(tmp_path):
+    state = replace(STATE, step=0, validations=[])
+    path = write_checkpoint(tmp_path, *trained(steps=0), state, regular=False).path
+    assert read_checkpoint(path, *trained(seed=2)) == state
 
 
 # ---- writing and reading ---------------------------------------------------------------------------------------------

@@ -88,8 +88,9 @@ def test_torchruns_processes_share_the_cores_of_their_machine(tmp_path, monkeypa
         launched_workforce(run, Launch(0, 2, 0, 2), 0)
 
 
-def test_a_file_that_says_something_else_is_named(choose, tmp_path):
-    (tmp_path / "processes.json").write_text(json.dumps({"people": 3}))
+@pytest.mark.parametrize("found", [{"people": 3}, {"processes": 10**9, "threads": 1, "reason": "why not"}])
+def test_a_file_that_says_something_else_is_named(choose, tmp_path, found):
+    (tmp_path / "processes.json").write_text(json.dumps(found))
     with pytest.raises(FileFormatError, match=r"processes\.json"):
         choose()
 

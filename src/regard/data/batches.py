@@ -10,7 +10,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from itertools import pairwise
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -143,11 +143,6 @@ class Position:
     def to_dict(self) -> dict[str, int]:
         """Return the three numbers by name."""
         return asdict(self)
-
-    @classmethod
-    def from_dict(cls, numbers: dict[str, int]) -> Self:
-        """Make a position of what `to_dict` gave."""
-        return cls(**numbers)
 
 
 def steps(

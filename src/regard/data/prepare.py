@@ -26,7 +26,7 @@ from regard.data.inputs import check_inputs, describe_inputs
 from regard.data.report import PartReport, Report
 from regard.data.store import Store, StoreWriter
 from regard.errors import CorpusError, FileFormatError, UserError
-from regard.files import explain_disk_errors, read_json, write_json
+from regard.files import explain_disk_errors, read_json, read_record, write_json
 from regard.progress import Display, Job
 from regard.settings import Corpus, DataSettings, Settings
 from regard.system import cores
@@ -83,12 +83,14 @@ def prepare(settings: Settings, out: Path, display: Display) -> Prepared:
 def open_prepared(out: Path) -> Prepared:
     """Open what an earlier preparation made in a run's folder."""
     vocabulary = Vocabulary.load(out / "vocabulary.spm")
-    report = Report.from_dict(read_json(out / "data" / "report.json"))
+    report = read_record(out / "data" / "report.json", Report)
     train = Store.open(out / "data" / "train")
     valid = Store.open(out / "data" / "valid") if report.valid and report.valid.kept else None
     for store in (train, valid):
         if store is not None and store.vocabulary != vocabulary.fingerprint:
             raise FileFormatError(out / "vocabulary.spm", f"not the vocabulary that {store.folder} was made with")
+        if store is not None:
+            store.check_numbers(len(vocabulary))
     return Prepared(vocabulary, train, valid, report)
 
 

@@ -1,8 +1,8 @@
 """The report of a preparation: how many pairs were kept, why others were not, and what was made of them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from typing import Any, Self
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -70,9 +70,3 @@ class Report:
     def to_dict(self) -> dict[str, Any]:
         """Return the report for JSON."""
         return asdict(self)
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Make a report of what `to_dict` gave."""
-        valid = values["valid"] and PartReport(**values["valid"])
-        return cls(**{**values, "train": PartReport(**values["train"]), "valid": valid})

@@ -11,19 +11,20 @@ The pairs of a corpus lie next to each other, in the order of their lines. Numbe
 """
 
 import hashlib
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass, replace
 from itertools import chain
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from regard.errors import FileFormatError
-from regard.files import checksum, explain_disk_errors, new_folder, read_json, write_json
+from regard.files import checksum, explain_disk_errors, new_folder, open_file, read_json, read_record, write_json
 
 VERSION = 1
 
@@ -48,7 +49,7 @@ class _Description:
     """What store.json says."""
 
     version: int
-    token_type: str
+    token_type: Literal["uint16", "uint32"]
     vocabulary: str
     fingerprint: str
     pairs: int
@@ -119,13 +120,30 @@ class Store:
                 "command again, which prepares the same data",
             )
 
+    def check_numbers(self, vocabulary_size: int) -> None:
+        """Read everything once; raises `FileFormatError` if a sequence is none, or has ids that no subword has."""
+        here = 0
+        for block in _blocks(self.offsets):
+            if int(block[0]) < here or np.any(block[1:] <= block[:-1]):  # as a sequence has its end token at least
+                raise FileFormatError(self.folder / "offsets.bin", "damaged: a sequence ends before it begins")
+            here = int(block[-1])
+        if here != len(self.tokens) or int(self.offsets[0]) != 0:
+            raise FileFormatError(self.folder / "offsets.bin", "damaged: does not belong to tokens.bin")
+        if any(block.max() >= vocabulary_size for block in _blocks(self.tokens)):
+            raise FileFormatError(self.folder / "tokens.bin", "damaged: has ids that its vocabulary does not have")
+
     def _sequence(self, number: int) -> NDArray[Any]:
         return self.tokens[int(self.offsets[number]) : int(self.offsets[number + 1])]
 
 
+def _blocks(numbers: NDArray[Any], size: int = 1 << 20) -> Iterator[NDArray[Any]]:
+    return (numbers[start : start + size] for start in range(0, len(numbers), size))
+
+
 def _map(path: Path, dtype: np.dtype[Any], count: int) -> NDArray[Any]:
     try:
-        size = path.stat().st_size
+        with open_file(path) as file:
+            size = os.fstat(file.fileno()).st_size
         if size != count * dtype.itemsize:
             raise FileFormatError(path, f"damaged: {size:,} bytes, expected {count * dtype.itemsize:,}")
         # An empty file can't be mapped.
@@ -135,16 +153,18 @@ def _map(path: Path, dtype: np.dtype[Any], count: int) -> NDArray[Any]:
 
 
 def _read_description(path: Path) -> _Description:
-    fields = read_json(path)
-    if fields.get("version", VERSION) != VERSION:
-        problem = f"token store of version {fields['version']}; this regard reads version {VERSION}"
+    version = read_json(path).get("version", VERSION)
+    if version != VERSION:
+        problem = f"token store of version {version!r}; this regard reads version {VERSION}"
         raise FileFormatError(path, f"{problem}: prepare the data again")
-    try:
-        fields["corpora"] = tuple(StoredCorpus(**corpus) for corpus in fields["corpora"])
-        description = _Description(**fields)
-        _TOKEN_TYPES[description.token_type]
-    except (TypeError, KeyError):
-        raise FileFormatError(path, "not the description of a token store, or a damaged one") from None
+    description = read_record(path, _Description)
+    first = 0
+    for corpus in description.corpora:
+        if corpus.first != first or corpus.count < 0 or not 0 < corpus.weight < np.inf:
+            raise FileFormatError(path, f"damaged: impossible numbers for {corpus.name}")
+        first += corpus.count
+    if first != description.pairs:
+        raise FileFormatError(path, f"damaged: {description.pairs:,} pairs, but its corpora have {first:,}")
     return description
 
 
@@ -161,7 +181,7 @@ class StoreWriter:
         self.folder = folder
         self.pairs = 0
         self._vocabulary = vocabulary
-        self._token_type = "uint16" if vocabulary_size <= 1 << 16 else "uint32"
+        self._token_type: Literal["uint16", "uint32"] = "uint16" if vocabulary_size <= 1 << 16 else "uint32"
         self._corpora: list[StoredCorpus] = []
         self._totals = np.zeros(2, np.int64)
         self._longest = np.zeros(2, np.int64)

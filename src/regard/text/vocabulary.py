@@ -19,7 +19,8 @@ from typing import Any, Self
 import sentencepiece
 
 from regard.errors import FileFormatError, UserError
-from regard.files import write_file
+from regard.files import read_bytes, write_file
+from regard.text.sentencepiece_file import LARGEST_FILE, find_problem
 from regard.tokens import END, PAD, START, UNKNOWN
 
 _SPECIALS = {"pad": PAD, "unk": UNKNOWN, "bos": START, "eos": END}  # by SentencePiece's names
@@ -52,11 +53,7 @@ class Vocabulary:
     @classmethod
     def load(cls, path: Path) -> Self:
         """Read a SentencePiece model; raises `FileFormatError` if it is none, or none that regard can use."""
-        try:
-            model = path.read_bytes()
-        except OSError as error:
-            raise FileFormatError(path, f"can't be read: {error.strerror or error}") from None
-        return cls(model, path)
+        return cls(read_bytes(path, LARGEST_FILE), path)
 
     @classmethod
     def train(
@@ -122,7 +119,7 @@ class Vocabulary:
             return ids
         nul = self.byte_ids[0]
         marks = iter([mark for mark in text if mark in (_SPACE, "\0")])
-        parts = (self._space_ids if token == nul and next(marks) == _SPACE else [token] for token in ids)
+        parts = (self._space_ids if token == nul and next(marks, "") == _SPACE else [token] for token in ids)
         return [token for part in parts for token in part]
 
     # ---- ids to text -----------------------------------------------------------------------------------------------
@@ -165,12 +162,15 @@ class Vocabulary:
 
 
 def _load_processor(model: bytes, origin: Path | str) -> Any:
+    problem = find_problem(model)
+    if problem:
+        raise FileFormatError(origin, problem)
     processor = sentencepiece.SentencePieceProcessor()
     try:
         # An empty model loads without complaint, and complains on standard error at its first use.
         if not model or not processor.load_from_serialized_proto(model):
             raise RuntimeError
-    except RuntimeError:
+    except (RuntimeError, UnicodeDecodeError):  # the second: of a message that names a subword
         raise FileFormatError(origin, "not a SentencePiece model, or a damaged one") from None
     found = {name: getattr(processor, f"{name}_id")() for name in _SPECIALS}
     if found != _SPECIALS:
@@ -179,6 +179,10 @@ def _load_processor(model: bytes, origin: Path | str) -> Any:
         )
     if not all(processor.is_byte(token) for token in processor.piece_to_id(list(_BYTE_NAMES))):
         raise FileFormatError(origin, "has no subwords for bytes; train it with --byte_fallback=true")
+    try:
+        processor.id_to_piece(list(range(len(processor))))
+    except UnicodeDecodeError:
+        raise FileFormatError(origin, "damaged: a subword is no UTF-8 text") from None
     return processor
 
 

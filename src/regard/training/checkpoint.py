@@ -16,7 +16,7 @@ from torch import nn
 
 from regard.data.batches import Position
 from regard.errors import DiskError, FileFormatError, TrainingError
-from regard.files import checksum, disk_error, new_folder, read_json, remove_folder, write_json
+from regard.files import checksum, disk_error, new_folder, read_json, read_record, remove_folder, write_json
 from regard.model_folder import WEIGHTS, check_weights, load_weights, named_weights
 from regard.training.optimizer import Adam
 from regard.training.validation import Validation
@@ -25,6 +25,7 @@ FORMAT = 2
 OPTIMIZER, PROGRESS, CHECKSUMS = "optimizer.safetensors", "progress.json", "checksums.json"
 _CONTENTS = (WEIGHTS, OPTIMIZER, PROGRESS)
 _NAME = re.compile(r"step-(\d{8,})")
+_BESIDE = ("format", "regular", "optimizer_steps")  # the progress, in its file
 
 
 @dataclass
@@ -82,7 +83,10 @@ def write_checkpoint(
 
 def read_checkpoint(path: Path, model: nn.Module, optimizer: Adam) -> TrainingState:
     """Load weights and optimizer state from a checkpoint, and return how far it is."""
-    facts = read_json(path / PROGRESS)
+    progress = read_record(path / PROGRESS, TrainingState, beside=_BESIDE, may_miss=("data",))
+    optimizer_steps = read_json(path / PROGRESS).get("optimizer_steps")
+    if type(optimizer_steps) is not int:
+        raise FileFormatError(path / PROGRESS, "not what regard writes there")
     weights = named_weights(model)
     check_weights(path / WEIGHTS, {name: tuple(weight.shape) for name, weight in weights.items()})
     load_weights(model, load_file(path / WEIGHTS))
@@ -91,17 +95,8 @@ def read_checkpoint(path: Path, model: nn.Module, optimizer: Adam) -> TrainingSt
     stored = load_file(path / OPTIMIZER)
     for name, part in state.items():
         part.copy_(stored[name])
-    optimizer.steps = facts["optimizer_steps"]
-    return TrainingState(
-        step=facts["step"],
-        position=Position.from_dict(facts["position"]),
-        target_tokens=facts["target_tokens"],
-        seconds=facts["seconds"],
-        skipped=facts["skipped"],
-        skipped_in_a_row=facts["skipped_in_a_row"],
-        validations=[Validation(**row) for row in facts["validations"]],
-        data=facts.get("data", ""),  # which checkpoints of the first days do not have
-    )
+    optimizer.steps = optimizer_steps
+    return progress
 
 
 def checkpoint_folders(folder: Path) -> list[Path]:
@@ -120,7 +115,10 @@ def list_checkpoints(folder: Path) -> Iterator[Checkpoint]:
 def describe_checkpoint(path: Path) -> Checkpoint:
     """Return what is known of a checkpoint that is whole."""
     facts = read_json(path / PROGRESS)
-    return Checkpoint(path, int(facts["step"]), bool(facts["regular"]))
+    step, regular = facts.get("step"), facts.get("regular")
+    if type(step) is not int or type(regular) is not bool:
+        raise FileFormatError(path / PROGRESS, "not what regard writes there")
+    return Checkpoint(path, step, regular)
 
 
 def find_damage(path: Path) -> str | None:

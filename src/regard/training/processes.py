@@ -8,7 +8,7 @@ import torch
 from regard.data.batches import collate, largest_pieces
 from regard.data.prepare import Prepared
 from regard.errors import FileFormatError, UserError
-from regard.files import read_json, write_json
+from regard.files import read_record, write_json
 from regard.launch import Launch
 from regard.machine import Machine
 from regard.model.build import build_model
@@ -16,6 +16,8 @@ from regard.settings import Settings
 from regard.system import cores
 from regard.training.objective import batch_loss
 from regard.training.run import Run
+
+_MOST = 4096  # processes of a run, and threads of a process
 
 
 @dataclass(frozen=True)
@@ -91,10 +93,10 @@ def _as_told(run: Run, began: Workforce | None, told: Workforce) -> Workforce:
 def _read_workforce(run: Run) -> Workforce | None:
     if not run.workforce.exists():
         return None
-    try:
-        return Workforce(**read_json(run.workforce))
-    except TypeError:
-        raise FileFormatError(run.workforce, "not what regard writes there; remove it to choose anew") from None
+    found = read_record(run.workforce, Workforce)
+    if not (1 <= found.processes <= _MOST and 1 <= found.threads <= _MOST):
+        raise FileFormatError(run.workforce, "impossible numbers; remove it to choose anew")
+    return found
 
 
 def _measure_threads(settings: Settings, prepared: Prepared, machine: Machine, threads: int) -> float:

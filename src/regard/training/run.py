@@ -42,6 +42,10 @@ def open_run(folder: Path, settings: Settings, origin: Origin | None = None, pat
     """
     run = Run(folder)
     try:
+        str(folder.absolute()).encode("utf-8")
+    except UnicodeEncodeError:  # told now, not when the first weights are to be written
+        raise UserError(f"{folder}: its name is not UTF-8, so weights can't be written there") from None
+    try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UserError(f"{folder}: can't be made: {error.strerror}") from None
