@@ -6,6 +6,7 @@ generator, and a killed one continues bit for bit.
 
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -39,11 +40,13 @@ from regard.training.log import Interval, Log, require_tensorboard
 from regard.training.optimizer import Adam, learning_rate
 from regard.training.processes import Workforce, choose_workforce, launched_workforce
 from regard.training.run import Run, open_run, with_absolute_paths
-from regard.training.sharded import ShardedStepper
 from regard.training.step import Stepper, StepReport
 from regard.training.stop import StopRequest, TrainingStopped, stop_on_signal
 from regard.training.torchrun import follow, leading
 from regard.training.validation import pick_sentences, validate, validations_since_best
+
+if TYPE_CHECKING:
+    from regard.training.sharded import ShardedStepper
 
 _SKIPS_IN_A_ROW = 20  # steps without a finite gradient, after which training ends
 _LOCK_PATIENCE = 30.0  # seconds in which processes that torchrun ends have ended: then it kills them
@@ -145,11 +148,10 @@ class Training:
         self.machine = machine
         torch.manual_seed(mix(settings.training.seed))
         self.model = self._build()
-        self.stepper: Stepper
-        if settings.training.shard and world.size > 1:
-            self.stepper = ShardedStepper(self.model, data.train, settings.training, machine, world)
-        else:
-            self.stepper = Stepper(self.model.to(machine.device), data.train, settings.training, machine, world)
+        self.sharded = self._shard() if settings.training.shard and world.size > 1 else None
+        self.stepper = self.sharded or Stepper(
+            self.model.to(machine.device), data.train, settings.training, machine, world
+        )
         self.state = TrainingState()
         self.kept: list[Checkpoint] = []  # on the disk, and whole; known to the first process
         self.pairs = pick_sentences(settings.data.valid, settings.training.validation_sentences)
@@ -157,15 +159,20 @@ class Training:
     def _build(self) -> Transformer:
         return build_model(self.settings.model, len(self.data.vocabulary))
 
+    def _shard(self) -> "ShardedStepper":
+        from regard.training.sharded import ShardedStepper  # what it needs of torch takes seconds to import
+
+        return ShardedStepper(self.model, self.data.train, self.settings.training, self.machine, self.world)
+
     def go_on(self) -> None:
         """Load the newest checkpoint that is whole, if there is one; the first process decides, for all."""
         newest = self.world.from_first(self._survey_checkpoints() if self.world.is_first else None)
         if newest is not None:
-            if isinstance(self.stepper, ShardedStepper):
+            if self.sharded is not None:
                 whole = self._build()
                 optimizer = Adam(whole, self.settings.training)
                 self.state = read_checkpoint(newest, whole, optimizer)
-                self.stepper.scatter(whole, optimizer)
+                self.sharded.scatter(whole, optimizer)
             else:
                 self.state = read_checkpoint(newest, self.model, self.stepper.optimizer)
             self.display.say(f"going on from {newest}")
@@ -212,7 +219,7 @@ class Training:
 
     def _agreed(self, due: bool) -> bool:
         """Return the first process's word, where all have to do something; elsewhere each may have its own."""
-        return self.world.from_first(due) if isinstance(self.stepper, ShardedStepper) else due
+        return due if self.sharded is None else self.world.from_first(due)
 
     def take_step(self, step: Step, stop: bool) -> StepReport:
         """Take the next step and count it; raises `TrainingError` after too many without a finite gradient."""
@@ -244,9 +251,9 @@ class Training:
         if not self.settings.data.valid:
             return
         state, model = self.state, self.model
-        if isinstance(self.stepper, ShardedStepper):  # without gradients and Adam's state it may fit
+        if self.sharded is not None:  # without gradients and Adam's state it may fit
             model = self._build().to(self.machine.device)
-            self.stepper.gather_weights(model)
+            self.sharded.gather_weights(model)
         found, samples = validate(model, self.data, self.pairs, state.step, self.settings, self.machine, self.world)
         state.validations.append(found)
         best = validations_since_best(state.validations, self.settings.training.choose_by) == 0
@@ -259,11 +266,11 @@ class Training:
     def write_checkpoint(self, regular: bool) -> None:
         """Write a checkpoint and remove those that neither going on nor the average will need."""
         training, model, optimizer = self.settings.training, self.model, self.stepper.optimizer
-        if isinstance(self.stepper, ShardedStepper):
+        if self.sharded is not None:
             model = self._build()
-            self.stepper.gather_weights(model)
+            self.sharded.gather_weights(model)
             optimizer = Adam(model, training)
-            self.stepper.gather_state(optimizer)
+            self.sharded.gather_state(optimizer)
         if not self.world.is_first:
             return
         newest = write_checkpoint(self.run.checkpoints, model, optimizer, self.state, regular)
