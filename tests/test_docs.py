@@ -7,6 +7,7 @@ is as it is printed.
 import os
 import re
 import shlex
+import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
@@ -23,9 +24,10 @@ PAGES = [
     ROOT / "README.md",
     *(
         ROOT / "docs" / f"{name}.md"
-        for name in ("data", "train", "finetune", "settings", "translate", "evaluate", "inspect", "paper")
+        for name in ("data", "train", "finetune", "scale", "settings", "translate", "evaluate", "inspect", "paper")
     ),
 ]
+TORCHRUN = Path(sys.executable).with_name("torchrun")
 SMALL = (
     "model.d_model=16 model.d_ff=16 model.heads=2 model.encoder_layers=1 model.decoder_layers=2 "
     "data.vocabulary_size=400 training.steps=2 training.batch_tokens=400 training.checkpoint_steps=2"
@@ -54,12 +56,13 @@ def run_command(command: str) -> None:
         given, words = (words[1] + "\n").encode(), words[3:]
     if "<" in words:
         given, words = Path(words[-1]).read_bytes(), words[:-2]
-    assert words[0] == "regard"
-    if words[1] in ("train", "prepare"):
+    verb = words.index("regard") + 1
+    if words[verb] in ("train", "prepare"):
         words += [part for setting in SMALL.split() for part in ("--set", setting)]
-    if words[1] == "finetune":
-        words += ["--set", "training.steps=2"]
-    if words[1] in ("train", "finetune"):
+    *(
+        ROOT / "docs" / f"{name}.md"
+        for name in ("data", "train", "finetune", "scale", "settings", "translate", "evaluate", "inspect", "paper")
+    ),
         words += ["--processes", "1", "--threads", "1"]
     stdin = Path("stdin")
     stdin.write_bytes(given)
@@ -138,3 +141,13 @@ def test_the_readme_opens_with_the_two_commands_of_the_makefile() -> None:
     for target in ("demo", "test"):
         assert f"make {target}" in readme.partition("## ")[0]
         assert re.search(rf"^{target}:", makefile, re.MULTILINE)
+
+
+def test_the_tables_of_many_gpus_are_what_the_calculation_gives(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    import scale
+
+    page = (ROOT / "docs" / "scale.md").read_text(encoding="utf-8")
+    assert "\n".join(scale.check_lines()) in page
+    for title, lines in scale.tables().items():
+        assert f"{title[0].upper()}{title[1:]}:\n\n" + "\n".join(lines) in page

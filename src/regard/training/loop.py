@@ -42,7 +42,6 @@ from regard.training.optimizer import learning_rate
 from regard.training.origin import Origin
 from regard.training.processes import Workforce, choose_workforce, launched_workforce
 from regard.training.run import Run, open_run, with_absolute_paths
-from regard.training.sharded import ShardedStepper
 from regard.training.step import Stepper, StepReport
 from regard.training.stop import StopRequest, TrainingStopped, stop_on_signal
 from regard.training.torchrun import follow, leading
@@ -161,6 +160,8 @@ class Training:
 
         training, store, machine = self.settings.training, self.data.train, self.machine
         if training.shard and self.world.size > 1:
+            from regard.training.sharded import ShardedStepper  # what it needs of torch takes seconds to import
+
             return ShardedStepper(build, store, training, machine, self.world)
         return Stepper(build().to(machine.device), store, training, machine, self.world)
 
