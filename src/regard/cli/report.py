@@ -25,7 +25,7 @@ def report(
     """
     from regard.data.report import Report
     from regard.errors import FileFormatError
-    from regard.files import read_json
+    from regard.files import read_json, read_record
     from regard.model_folder import FACTS, WEIGHTS
     from regard.progress import open_display
     from regard.training.finish import score_validation
@@ -41,6 +41,6 @@ def report(
     check_facts(folders, facts)
     translator = load(run, device=device, threads=threads)
     pairs, translations, scores = score_validation(translator, display)
-    lines = Report.from_dict(facts["data"]).lines()
+    lines = read_record(run / "data" / "report.json", Report).lines()
     path = write_report(folders, translator, facts, lines, pairs, translations, scores)
     print(path)
