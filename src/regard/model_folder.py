@@ -20,6 +20,7 @@ import regard
 from regard.errors import FileFormatError, did_you_mean
 from regard.files import disk_error, new_folder, open_file, read_json, read_toml, write_json
 from regard.model.build import build_model
+from regard.model.quantize import Rounded, restore_rows, round_rows
 from regard.model.transformer import Transformer
 from regard.settings import Settings, resolve
 from regard.system import memory_total
@@ -35,6 +36,7 @@ SETTINGS, VOCABULARY, WEIGHTS, FACTS, CARD = (
 )
 _TOLD = 20  # a stranger's file may have any number of names that do not fit
 _TYPES = {"F32", "F16", "BF16", "F64"}
+_SCALE = ".scale"  # what follows a matrix's name in that of its rows' scales, if its numbers are rounded to eight bits
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,11 @@ class LoadedModel:
     vocabulary: Vocabulary
     settings: Settings
     facts: dict[str, Any]
+
+    @property
+    def is_rounded(self) -> bool:
+        """Say whether the weights were rounded to eight bits."""
+        return self.facts.get("precision") == "int8"
 
 
 def write_model(
@@ -82,7 +89,8 @@ def read_model(path: Path) -> LoadedModel:
     vocabulary = Vocabulary.load(home / VOCABULARY)
     if facts.get("vocabulary", vocabulary.fingerprint) != vocabulary.fingerprint:
         raise FileFormatError(home / VOCABULARY, "not the vocabulary that this model was trained with")
-    model = read_weights(folder / WEIGHTS, settings, len(vocabulary))
+    rounded = facts.get("precision") == "int8" and folder == home
+    model = read_weights(folder / WEIGHTS, settings, len(vocabulary), rounded)
     return LoadedModel(model.eval(), vocabulary, settings, facts)
 
 
@@ -103,6 +111,8 @@ def _read_facts(path: Path) -> dict[str, Any]:
     longest = facts.get("longest_source")
     if longest is not None and (type(longest) is not int or longest < 1):
         raise FileFormatError(path, "longest_source is not a number of subwords")
+    if facts.get("precision", "float32") not in ("float32", "int8"):
+        raise FileFormatError(path, f"precision {facts['precision']!r} is not known; update regard")
     return facts
 
 
@@ -131,15 +141,16 @@ def read_settings(path: Path) -> Settings:
     return resolve(read_toml(path), origin=str(path), folder=path.parent)
 
 
-def read_weights(path: Path, settings: Settings, vocabulary_size: int) -> Transformer:
-    """Build the model that the settings describe and load its weights, after comparing names and shapes."""
+def read_weights(path: Path, settings: Settings, vocabulary_size: int, rounded: bool = False) -> Transformer:
+    """Build the model that the settings describe and load its weights, after comparing names, shapes and types."""
     with device("meta"):
         expected = named_weights(build_model(settings.model, vocabulary_size))
     shapes = {name: tuple(weight.shape) for name, weight in expected.items()}
-    check_weights(path, shapes)
+    scales = {f"{name}{_SCALE}": shape[:1] for name, shape in shapes.items() if rounded and len(shape) == 2}
+    check_weights(path, shapes | scales)
     _check_memory(path, 4 * sum(map(prod, shapes.values())))
     model = build_model(settings.model, vocabulary_size)
-    load_weights(model, load_file(path))
+    load_weights(model, restore_weights(load_file(path)))
     broken = [name for name, weight in named_weights(model).items() if not weight.isfinite().all()]
     if broken:
         raise FileFormatError(path, f"damaged: not all numbers are finite in {_list(broken)}")
@@ -168,7 +179,7 @@ def check_weights(path: Path, expected: dict[str, tuple[int, ...]]) -> None:
         shape, kind = found[name]
         if shape != expected[name]:
             problems.append(f"{name} has shape {shape}, the settings say {expected[name]}")
-        if kind not in _TYPES:
+        if kind not in ({"I8"} if f"{name}{_SCALE}" in expected else _TYPES):
             problems.append(f"{name} has type {kind}, which weights do not have")
     if problems:
         raise FileFormatError(path, f"the weights do not fit the settings: {_list(problems)}")
@@ -188,6 +199,26 @@ def _list(problems: Sequence[str]) -> str:
 def named_weights(model: nn.Module) -> dict[str, Tensor]:
     """Return a model's weights by name, each shared one once, under its first name."""
     return {name: parameter.detach() for name, parameter in model.named_parameters()}
+
+
+def round_weights(weights: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Return weights as a rounded model keeps them: matrices in eight bits, each with its rows' scales."""
+    stored: dict[str, Tensor] = {}
+    for name, weight in weights.items():
+        if weight.dim() == 2:
+            stored[name], stored[f"{name}{_SCALE}"] = round_rows(weight)
+        else:
+            stored[name] = weight
+    return stored
+
+
+def restore_weights(stored: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Return the weights that were stored, those in eight bits as the numbers that they stand for."""
+    weights = {}
+    for name, tensor in stored.items():
+        scale = stored.get(f"{name}{_SCALE}")
+        weights[name] = tensor if scale is None else restore_rows(Rounded(tensor, scale))
+    return weights
 
 
 def load_weights(model: nn.Module, weights: dict[str, Tensor]) -> None:

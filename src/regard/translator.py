@@ -253,9 +253,12 @@ class Translator:
 def load(path: str | Path, *, device: str = "auto", precision: str = "auto", threads: int | None = None) -> Translator:
     """Load a translator from a model's folder or a run's.
 
-    With the precision 'int8', matrix products run in eight bits: faster on a CPU, and hardly different.
+    With the precision 'int8', matrix products run in eight bits: faster on a CPU, and hardly different. 'auto' does so
+    for a model whose weights were rounded.
     """
     loaded = read_model(Path(path))
+    if precision == "auto" and loaded.is_rounded:
+        precision = "int8"
     machine = choose_machine(device, precision, threads)
     if machine.precision == "int8":
         use_int8_products(loaded.model)

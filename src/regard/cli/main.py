@@ -22,6 +22,7 @@ from regard.cli import (
     inspect,
     paper,
     prepare,
+    quantize,
     report,
     score,
     train,
@@ -52,6 +53,7 @@ class _Regard(Verbs):
         "score",
         "inspect",
         "report",
+        "quantize",
         "paper",
         "config",
         "doctor",
@@ -93,6 +95,7 @@ for _module, _verb in (
     (score, score.score),
     (inspect, inspect.inspect),
     (report, report.report),
+    (quantize, quantize.quantize),
     (doctor, doctor.doctor),
 ):
     app.command(cls=Verb, epilog=_module.EXAMPLES)(_verb)

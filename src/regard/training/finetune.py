@@ -52,6 +52,8 @@ def finetune(
     display = display or open_display()
     path = Path(model)
     loaded = read_model(path)
+    if loaded.is_rounded:
+        raise UserError(f"{path}: its weights are rounded to eight bits; train the model further that it was made from")
     complete = complete_settings(settings, loaded, find_model(path)[1].absolute() / VOCABULARY)
     origin = Origin.of(path, loaded)
     training = complete.training
