@@ -15,7 +15,7 @@ from regard.machine import choose_machine
 from regard.settings import resolve
 from regard.text.vocabulary import Vocabulary
 from regard.translation import Candidate, SearchOptions
-from regard.translator import Translator, _batches, _windows
+from regard.translator import Translator, _batches, cut_windows
 
 TEXTS = ["a 1", "", "b 2 c 3 d 4", "  ", "e", "f 5 a 6 b 1 c 2 d 3", "zebra ▁ 中\u2028x", "a 1"]
 
@@ -259,7 +259,7 @@ def test_words_that_belong_together(translator: Translator) -> None:
 @given(lengths=st.lists(st.integers(0, 9), max_size=30), most=st.integers(1, 8))
 def test_windows_keep_every_text_in_order(lengths: list[int], most: int) -> None:
     texts = ["x" * length for length in lengths]
-    windows = list(_windows(texts, most))
+    windows = list(cut_windows(texts, most))
     assert [text for window in windows for text in window] == texts
     assert all(1 <= len(window) <= most for window in windows)
     assert all(len(window) == most for window in windows[:-1])
@@ -267,7 +267,7 @@ def test_windows_keep_every_text_in_order(lengths: list[int], most: int) -> None
 
 def test_a_window_ends_when_it_has_enough_characters(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("regard.translator._WINDOW_CHARACTERS", 4)
-    assert list(_windows(["aaa", "b", "ccccc", "", "d"], 100)) == [["aaa", "b"], ["ccccc"], ["", "d"]]
+    assert list(cut_windows(["aaa", "b", "ccccc", "", "d"], 100)) == [["aaa", "b"], ["ccccc"], ["", "d"]]
 
 
 @given(lengths=st.lists(st.integers(1, 20), max_size=30), budget=st.integers(0, 60))

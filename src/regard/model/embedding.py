@@ -54,4 +54,6 @@ class OutputLayer(nn.Module):
     def log_probabilities(self, hidden: Tensor) -> Tensor:
         """Turn (…, D) into log-probabilities (…, V), in single precision or better."""
         logits = self(hidden)
-        return logits.log_softmax(dim=-1, dtype=torch.promote_types(logits.dtype, torch.float32))  # type: ignore[no-any-return]
+        if torch.is_grad_enabled() or logits.dtype != torch.float32:
+            return logits.log_softmax(dim=-1, dtype=torch.promote_types(logits.dtype, torch.float32))  # type: ignore[no-any-return]
+        return torch.log_softmax(logits, dim=-1, out=logits)  # in place: there is one for each word of the vocabulary

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from regard.model.protocol import StateType, TranslationModel
 from regard.search.hypothesis import Hypothesis, check_numbers, make_hypothesis, rule_out
+from regard.search.top import top
 from regard.tokens import END, START
 
 
@@ -27,7 +28,7 @@ def greedy_search(
     while going.numel():
         scores, state = model.step(state, newest)  # (B, 1, V)
         length = len(targets[int(going[0])]) + 1
-        best, tokens = rule_out(scores, limits[going] <= length).squeeze(1).max(dim=1)  # (B,)
+        best, tokens = (one.squeeze(1) for one in top(rule_out(scores, limits[going] <= length).squeeze(1), 1))  # (B,)
         check_numbers(best)
         for sentence, token, score in zip(going.tolist(), tokens.tolist(), best.tolist(), strict=True):
             targets[sentence].append(token)
