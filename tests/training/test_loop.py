@@ -289,6 +289,16 @@ def test_what_a_kill_left_half_written_or_half_removed_is_cleared_away(stopped_r
     assert same_weights(out / "model", finished_run / "model")
 
 
+def test_a_checkpoint_that_a_kill_kept_from_being_removed_is_removed_when_the_run_goes_on(
+    stopped_run, finished_run, corpus, words
+):
+    out = stopped_run(12, average_checkpoints=2)
+    assert checkpoint_steps(out) == [8, 12]
+    shutil.copytree(finished_run / "checkpoints" / "step-00000004", out / "checkpoints" / "step-00000004")
+    go(recipe(corpus, average_checkpoints=2), out, words)
+    assert checkpoint_steps(out) == [8, 12]
+
+
 def test_a_log_past_the_checkpoint_is_written_again_and_has_no_step_twice(stopped_run, corpus, words):
     out = stopped_run(8)
     with (out / "log.jsonl").open("a") as log:  # as a run does that is killed somewhat later

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from regard.cli.options import Device, ModelPath, OutFolder, Overrides, Processes, Progress, ProgressMode, Threads
-from regard.cli.train import Files, SourceLanguage, Tables, TargetLanguage, TensorBoard, ValidFiles, ValidTables
+from regard.cli.train import Files, SourceLanguage, Tables, TargetLanguage, TensorBoard, ValidFiles, ValidTables, follow
 
 EXAMPLES = """
 regard finetune MODEL --train new.en new.de --valid v.en v.de --out RUN
@@ -41,9 +41,14 @@ def finetune(
     is. Stopped or killed, it goes on where it was when the same command is run again.
     """
     from regard.cli.corpora import CorpusOptions, given_settings
+    from regard.launch import read_launch
     from regard.progress import open_display
     from regard.training.finetune import finetune as run_finetuning
 
+    launch = read_launch()
+    if launch is not None and not launch.is_first:
+        follow(launch)
+        return
     display = open_display(progress.value)
     options = CorpusOptions(train_files, valid_files, train_pairs, valid_pairs, source_language, target_language)
     settings = given_settings(recipe, options, overrides or [])

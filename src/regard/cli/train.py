@@ -78,7 +78,7 @@ def train(
 
     launch = read_launch()
     if launch is not None and not launch.is_first:
-        _follow(launch)
+        follow(launch)
         return
     display = open_display(progress.value)
     options = CorpusOptions(train_files, valid_files, train_pairs, valid_pairs, source_language, target_language)
@@ -89,7 +89,7 @@ def train(
     display.say(f"translate with it:  regard translate {model} < text")
 
 
-def _follow(launch: "Launch") -> None:
+def follow(launch: "Launch") -> None:
     """Train as one of torchrun's processes that is not the first: that one reads the options and says everything."""
     from regard.training.loop import follow_training
     from regard.training.stop import TrainingStopped

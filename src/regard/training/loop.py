@@ -13,7 +13,6 @@ import torch
 from regard.data.batches import Step, steps
 from regard.data.prepare import Prepared, open_prepared, prepare
 from regard.errors import TrainingError, UserError
-from regard.files import remove_leftovers
 from regard.launch import Launch, read_launch
 from regard.machine import Machine, choose_machine
 from regard.model.build import build_model
@@ -23,19 +22,14 @@ from regard.progress import Display, QuietDisplay, open_display
 from regard.seeds import mix
 from regard.settings import Settings
 from regard.system import memory_used
-from regard.training.average import choose_checkpoints
 from regard.training.checkpoint import (
-    Checkpoint,
     TrainingState,
-    checkpoint_folders,
-    describe_checkpoint,
-    find_damage,
     read_checkpoint,
-    remove_checkpoints,
     write_checkpoint,
 )
 from regard.training.distributed import World
 from regard.training.finish import finish
+from regard.training.kept import KeptCheckpoints
 from regard.training.largest import is_out_of_memory, try_largest_batch
 from regard.training.log import Interval, Log, require_tensorboard
 from regard.training.optimizer import learning_rate
@@ -151,7 +145,7 @@ class Training:
         self.stepper = self._make_stepper()
         self.model = self.stepper.model
         self.state = TrainingState(data=data.train.fingerprint)
-        self.kept: list[Checkpoint] = []  # on the disk, and whole; known to the first process
+        self.kept = KeptCheckpoints(run.checkpoints, settings.training)
         self.pairs = pick_sentences(settings.data.valid, settings.training.validation_sentences)
 
     def _make_stepper(self) -> Stepper:
@@ -167,7 +161,7 @@ class Training:
 
     def go_on(self) -> None:
         """Load the newest checkpoint that is whole, if there is one; the first process decides, for all."""
-        newest = self.world.from_first(self._survey_checkpoints() if self.world.is_first else None)
+        newest = self.world.from_first(self.kept.survey(self.display) if self.world.is_first else None)
         if newest is not None:
             model, optimizer = self.stepper.whole()
             self.state = read_checkpoint(newest, model, optimizer)
@@ -177,20 +171,12 @@ class Training:
                     f"{newest}: trained on other data than {self.data.train.folder} holds; choose another --out"
                 )
             self.display.say(f"going on from {newest}")
+            if self.world.is_first:  # a kill may have come between writing a checkpoint and removing another
+                self.kept.tidy(self.state.validations)
         elif (origin := Origin.read(self.run.origin)) is not None:
             model, optimizer = self.stepper.whole()
             origin.load_into(model)
             self.stepper.take_over(model, optimizer)
-
-    def _survey_checkpoints(self) -> Path | None:
-        """Find the checkpoints that are whole, name those that are damaged, and return the newest."""
-        remove_leftovers(self.run.checkpoints)
-        for path in checkpoint_folders(self.run.checkpoints):
-            if damage := find_damage(path):
-                self.display.say(f"passed over a damaged checkpoint: {damage}")
-            else:
-                self.kept.append(describe_checkpoint(path))
-        return self.kept[0].path if self.kept else None
 
     def run_steps(self, log: Log | None, stop: StopRequest) -> None:
         """Take steps until the last one, or until validation has not improved for too long."""
@@ -236,7 +222,7 @@ class Training:
                 raise
             raise TrainingError(
                 f"memory ran out in step {state.step:,}: run the same command again when more is free, or begin anew "
-                f"with a smaller training.micro_batch_tokens. {self._last_good()}"
+                f"with a smaller training.micro_batch_tokens. {self.kept.describe_newest()}"
             ) from error
         state.target_tokens += report.tokens
         if report.is_finite:
@@ -248,7 +234,7 @@ class Training:
         if state.skipped_in_a_row >= _SKIPS_IN_A_ROW:
             raise TrainingError(
                 f"{_SKIPS_IN_A_ROW} steps in a row without a finite gradient; lower training.learning_rate or raise "
-                f"training.warmup. {self._last_good()}"
+                f"training.warmup. {self.kept.describe_newest()}"
             )
         return report
 
@@ -268,9 +254,6 @@ class Training:
         """Say whether to write one for the time that has passed; where all take part, the first process decides."""
         due = clock.checkpoint_is_due()
         return self.world.from_first(due) if self.stepper.is_sharded else due
-
-    def _last_good(self) -> str:
-        return f"Last good checkpoint: {self.kept[0].path if self.kept else 'none was written yet'}"
 
     def rate(self) -> float:
         """Return the learning rate of the current step."""
@@ -296,22 +279,16 @@ class Training:
 
         Raises `TrainingError`, in all processes, if the weights are not finite: nothing good could be made of them.
         """
-        training = self.settings.training
         model, optimizer = self.stepper.whole()
         if not bool(optimizer.weights.isfinite().all()):
             raise TrainingError(
                 f"the weights are not finite after step {self.state.step:,}; lower training.learning_rate or raise "
-                f"training.warmup. {self._last_good()}"
+                f"training.warmup. {self.kept.describe_newest()}"
             )
         if not self.world.is_first:
             return
-        newest = write_checkpoint(self.run.checkpoints, model, optimizer, self.state, regular)
-        there = [newest, *self.kept]
-        needed = choose_checkpoints(
-            there, self.state.validations, training.average, training.average_checkpoints, training.choose_by
-        )
-        self.kept = [one for one in there if one is newest or one in needed]
-        remove_checkpoints([one for one in there if one not in self.kept])
+        self.kept.add(write_checkpoint(self.run.checkpoints, model, optimizer, self.state, regular))
+        self.kept.tidy(self.state.validations)
 
     def out_of_patience(self) -> bool:
         """Say whether validation has not improved for too long."""
