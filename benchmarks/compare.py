@@ -1,0 +1,58 @@
+"""Is regard faster? Train and translate with it and with other toolkits, in turns, at the same work.
+
+    python benchmarks/compare.py                                   everything: takes about an hour
+    python benchmarks/compare.py --only training-tiny --quick      one work, a short look
+    python benchmarks/compare.py --peers ctranslate2,transformers  only against these
+    python benchmarks/compare.py --table                           the tables of what was measured before
+
+The other toolkits are installed into environments of their own, outside regard's, when they are first needed. Settings
+(threads, batch sizes) are tried first, for each toolkit; then all do the same work in turns, several rounds. Results
+are written as JSON, each work as soon as it is done; a work measured again replaces its old result.
+"""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from comparison.comparing import Options, run
+from comparison.environments import DEFAULT, RECIPES
+from comparison.table import report
+from comparison.works import WORKS
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", type=_names(WORKS), default=list(WORKS), help=f"of: {', '.join(WORKS)}")
+    parser.add_argument("--peers", type=_names(RECIPES), default=list(RECIPES), help=f"of: {', '.join(RECIPES)}")
+    parser.add_argument("--rounds", type=int, default=3, help="turns of everybody (default: 3)")
+    parser.add_argument("--quick", action="store_true", help="fewer steps and sentences, one round")
+    parser.add_argument("--keep-settings", action="store_true", help="take threads and batch sizes from --out")
+    parser.add_argument("--environments", type=Path, default=DEFAULT, metavar="DIR", help=f"default: {DEFAULT}")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="results (default: results.json in --environments)")
+    parser.add_argument("--table", action="store_true", help="measure nothing; show what --out holds")
+    given = parser.parse_args()
+    out = given.out or given.environments / "results.json"
+    if not given.table:
+        rounds = 1 if given.quick else given.rounds
+        run(Options(given.only, given.peers, rounds, given.quick, given.keep_settings, given.environments, out))
+    elif not out.exists():
+        sys.exit(f"{out}: nothing was measured yet")
+    print(report(json.loads(out.read_text())))
+
+
+def _names(known: object) -> object:
+    """Return a parser of names between commas, all of which must be known."""
+
+    def parse(text: str) -> list[str]:
+        names = [name.strip() for name in text.split(",")]
+        for name in names:
+            if name not in known:
+                raise argparse.ArgumentTypeError(f"{name!r} is none of {', '.join(known)}")
+        return names
+
+    return parse
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,99 @@
+"""Taking turns: settings are tried first, then everybody works once a round, round after round."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from comparison.children import Child, ChildError
+from comparison.job import Facts, Job, Setting
+from comparison.works import Entry, Work
+
+Say = Callable[[str], None]
+Measure = Callable[[Setting], Facts]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a piece of work is to be measured."""
+
+    pythons: Mapping[str, Path]  # of each peer
+    materials: Path
+    logs: Path
+    rounds: int
+    quick: bool
+    known_settings: Mapping[str, Setting]  # by the entry's name, from an earlier run
+
+
+def compare(work: Work, entries: Sequence[Entry], plan: Plan, say: Say) -> dict[str, Facts]:
+    """Return for each entry its setting and its figures, one a round; or why it has none."""
+    found: dict[str, Facts] = {}
+    with ExitStack() as stack:
+        at_work: dict[str, Child] = {}
+        for entry in entries:
+            try:
+                child = stack.enter_context(_start(work, entry, plan))
+                known = plan.known_settings.get(entry.name)
+                setting = known if known is not None else find_setting(child.axes, child.measure, work.best)
+                say(f"  {entry.name}: {describe_setting(setting)}")
+                found[entry.name] = {"precision": entry.precision, "setting": setting, "figures": []}
+                child.measure({**setting, "sample": True}) if child.axes else None  # warm-up
+                at_work[entry.name] = child
+            except ChildError as error:
+                found[entry.name] = {"precision": entry.precision, "failure": str(error)}
+                say(f"  {entry.name}: {error}")
+        for number in range(plan.rounds):
+            for name, child in at_work.items():
+                _measure_once(child, found[name], wants_outputs=number == 0, name=name, say=say)
+    return found
+
+
+def _start(work: Work, entry: Entry, plan: Plan) -> Child:
+    job = Job(work.kind, work.shape, str(plan.materials), entry.precision, work.beam, plan.quick)
+    module = f"comparison.peers.{entry.peer.replace('-', '_')}"
+    log = plan.logs / f"{work.name}-{entry.peer}-{entry.precision}.log"
+    return Child(plan.pythons[entry.peer], module, job, log)
+
+
+def _measure_once(child: Child, facts: Facts, wants_outputs: bool, name: str, say: Say) -> None:
+    if "failure" in facts:
+        return
+    try:
+        measured = child.measure({**facts["setting"], "outputs": wants_outputs})
+    except ChildError as error:
+        facts["failure"] = str(error)
+        say(f"  {name}: {error}")
+        return
+    facts["figures"].append(measured.pop("figure"))
+    facts |= measured
+    say(f"  {name}: {facts['figures'][-1]:,.1f}")
+
+
+def find_setting(axes: Mapping[str, Sequence[Any]], measure: Measure, best: Callable[[float, float], float]) -> Setting:
+    """Return the setting that does best on a sample: one part of it after the other, from the first values on."""
+    setting = {name: values[0] for name, values in axes.items()}
+    for name, values in axes.items():
+        if len(values) == 1:
+            continue
+        tried = [measure({**setting, name: value, "sample": True})["figure"] for value in values]
+        leader = tried[0]
+        for figure in tried:
+            leader = best(leader, figure)
+        setting[name] = values[tried.index(leader)]
+    return setting
+
+
+def describe_setting(setting: Setting) -> str:
+    """Say a setting in a few words."""
+    words = []
+    for name, value in setting.items():
+        if name == "workers_threads":
+            words.append(f"{value[0]} × {value[1]} threads")
+        elif name == "threads":
+            words.append(f"{value} thread{'s' if value > 1 else ''}")
+        elif name == "processes":
+            words.append(f"{value} process{'es' if value > 1 else ''}")
+        else:
+            words.append(f"{name.replace('_', ' ')} {value}")
+    return ", ".join(words) or "as it comes"

@@ -1,0 +1,122 @@
+import json
+
+import pytest
+from comparison.rounds import describe_setting, find_setting
+from comparison.table import find_ratio, goals_table, report, standing, work_table
+from comparison.works import GOALS, WORKS, Goal
+
+MORE, LESS = WORKS["translation-base-beam"], WORKS["latency-base-beam"]
+
+
+def entry(*figures, precision="float32", **facts):
+    return {"precision": precision, "setting": {}, "figures": list(figures), **facts}
+
+
+ENTRIES = {
+    "regard": entry(10, 12, 11),
+    "regard int8": entry(30, 33, 31, precision="int8"),
+    "CTranslate2": entry(8, 8, 9),
+    "CTranslate2 int8": entry(20, 21, 30, precision="int8"),
+    "Hugging Face Marian": entry(5, 6, 7),
+    "eole": {"precision": "float32", "failure": "not installed: no such package"},
+}
+
+
+def test_the_ratio_is_that_of_medians_to_the_best_other():
+    ratio = find_ratio(MORE, ENTRIES, "float32")
+    assert (ratio.ours, ratio.other) == ("regard", "CTranslate2")
+    assert ratio.value == 11 / 8
+    assert (ratio.lowest, ratio.highest) == (11 / 9, 12 / 8)
+
+
+def test_without_a_type_each_side_uses_its_best():
+    assert find_ratio(MORE, ENTRIES).ours == "regard int8"
+    assert find_ratio(MORE, ENTRIES).value == 31 / 21
+
+
+def test_where_less_is_better_the_best_is_the_least():
+    ratio = find_ratio(LESS, ENTRIES)
+    assert (ratio.ours, ratio.other, ratio.value) == ("regard", "Hugging Face Marian", 11 / 6)
+
+
+def test_without_both_sides_there_is_no_ratio():
+    assert find_ratio(MORE, {"regard": entry(1)}) is None
+    assert find_ratio(MORE, {"CTranslate2": entry(1)}) is None
+    assert find_ratio(MORE, {"regard": entry(1), "eole": ENTRIES["eole"]}) is None
+    assert find_ratio(MORE, {"regard": entry(1), "CTranslate2": entry(1)}, "int8") is None
+
+
+@pytest.mark.parametrize(
+    ("ratio", "more_is_better", "stands"),
+    [(2.0, True, "aim reached"), (1.5, True, "minimum reached"), (1.2, True, "below"), (2.0, False, "below")],
+)
+def test_a_ratio_stands_somewhere(ratio, more_is_better, stands):
+    goal = Goal("", "", None, 1.3, 1.8) if more_is_better else Goal("", "", None, 1.0, 0.7)
+    assert standing(goal, ratio, more_is_better) == stands
+
+
+def test_a_shorter_time_than_aimed_at_reaches_the_aim():
+    assert standing(Goal("", "", None, 1.0, 0.7), 0.6, more_is_better=False) == "aim reached"
+    assert standing(Goal("", "", None, 1.0, 0.7), 0.9, more_is_better=False) == "minimum reached"
+
+
+def test_the_goals_are_the_issues_and_of_works_that_exist():
+    assert len(GOALS) == 9
+    assert {goal.work for goal in GOALS} <= set(WORKS)
+
+
+def test_a_table_shows_medians_spread_and_failures():
+    lines = work_table(MORE, ENTRIES).splitlines()
+    assert lines[2].startswith("| regard | 11.0 | 10.0–12.0 |")
+    assert "not installed: no such package" in lines[-1]
+
+
+def test_memory_is_shown_in_gigabytes():
+    shown = work_table(WORKS["memory-base"], {"regard": entry(1.5e9, 2.5e9, 2e9)})
+    assert "| regard | 2.00 | 1.50–2.50 |" in shown
+
+
+def test_the_table_of_goals_has_the_ratio_beside_what_is_asked():
+    results = {"works": {"translation-base-beam": {"entries": ENTRIES}}}
+    lines = goals_table(results).splitlines()[2:]
+    assert lines[0].startswith(
+        "| translation, base, beam 4, float32 | 1.38 | 1.22–1.50 | 1.3 | 1.8 | minimum reached |"
+    )
+    assert lines[1].startswith("| translation, base, beam 4, int8 | 1.48 |")
+    assert len(lines) == 2
+
+
+def test_a_report_can_be_written_from_what_json_gives_back():
+    work = {"date": "2026-01-01", "commit": "abc", "rounds": 3, "entries": ENTRIES}
+    machine = {"processor": "a processor", "cores": 2, "memory": "8 GiB", "system": "Linux"}
+    results = {"machine": machine, "versions": {"torch": "1"}, "works": {"latency-base-beam": work}}
+    told = report(json.loads(json.dumps(results)))
+    assert "a processor, 2 cores" in told
+    assert "commit abc" in told
+    assert "versions: torch 1" in told
+
+
+# ---- trying settings -------------------------------------------------------------------------------------------------
+
+
+def test_the_best_setting_is_found_part_by_part():
+    asked = []
+
+    def measure(setting):
+        asked.append(setting)
+        return {"figure": {1: 5, 2: 9}[setting["threads"]] + {8: 0, 16: 3, 32: 1}[setting["batch"]]}
+
+    axes = {"threads": [1, 2], "batch": [8, 16, 32]}
+    assert find_setting(axes, measure, max) == {"threads": 2, "batch": 16}
+    assert find_setting(axes, measure, min) == {"threads": 1, "batch": 8}
+    assert all(setting["sample"] for setting in asked)
+
+
+def test_what_has_one_value_is_not_tried():
+    assert find_setting({"batch": [1]}, lambda setting: pytest.fail("tried"), max) == {"batch": 1}
+
+
+def test_settings_are_told_in_words():
+    assert describe_setting({"workers_threads": (2, 1), "batch": 8}) == "2 × 1 threads, batch 8"
+    assert describe_setting({"processes": 2, "threads": 1}) == "2 processes, 1 thread"
+    assert describe_setting({}) == "as it comes"
