@@ -64,14 +64,15 @@ class Content:
 def choose_samples(
     sources: Sequence[str], references: Sequence[str], translations: Sequence[str]
 ) -> tuple[list[Sample], list[Sample]]:
-    """Return twenty sentences, evenly spread, and the ten whose translations are least like their references."""
+    """Return twenty sentences, evenly spread, and the ten whose translations are least like their references, if any."""
     if not sources:
         return [], []
     scores = sentence_scores(translations, references)
     everything = [Sample(*one) for one in zip(sources, references, translations, scores, strict=True)]
     count = min(SHOWN, len(everything))
     spread = [everything[number * len(everything) // count] for number in range(count)]
-    return spread, sorted(everything, key=lambda sample: sample.score)[:WORST]
+    different = [one for one in everything if one.translation != one.reference]
+    return spread, sorted(different, key=lambda sample: sample.score)[:WORST]
 
 
 def choose_to_look_at(samples: Sequence[Sample], count: int = 3) -> list[Sample]:
