@@ -64,7 +64,7 @@ class Content:
 def choose_samples(
     sources: Sequence[str], references: Sequence[str], translations: Sequence[str]
 ) -> tuple[list[Sample], list[Sample]]:
-    """Return twenty sentences, evenly spread, and the ten whose translations are least like their references, if any."""
+    """Return twenty sentences, evenly spread, and up to ten translations that are least like their references."""
     if not sources:
         return [], []
     scores = sentence_scores(translations, references)
