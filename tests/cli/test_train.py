@@ -170,3 +170,10 @@ def test_torchrun_and_processes_contradict_each_other(
     ended = regard("evaluate", tmp_path)
     assert ended.code == 2
     assert "'regard evaluate' is for one process; torchrun is for train and translate" in ended.err
+
+
+@pytest.mark.parametrize("verb", [("train",), ("finetune", "MODEL")])
+def test_a_forgotten_second_file_is_told(regard: Regard, verb: tuple[str, ...]) -> None:
+    ended = regard(*verb, "--train", "a.en", "--out", "RUN")
+    assert ended.code == 2
+    assert "--train needs two files, and only '--train a.en' was given" in ended.err

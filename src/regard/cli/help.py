@@ -10,6 +10,8 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from regard.errors import UserError
+
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 _HEADING = re.compile(r"^\w+:", re.MULTILINE)
 _OPTION = re.compile(r"(?<![\w-])--?[a-z][\w-]*")
@@ -22,6 +24,15 @@ class Verb(TyperCommand):
     def get_help(self, ctx: Any) -> str:
         """Return the help, coloured for a terminal."""
         return _colour(super().get_help(ctx))
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the command line; an option of two values that got one would take the next option for the other."""
+        pairs = {name for one in self.get_params(ctx) if one.nargs == 2 for name in one.opts}
+        for place, word in enumerate(args):
+            values = args[place + 1 : place + 3]
+            if word in pairs and any(value.startswith("--") for value in values):
+                raise UserError(f"{word} needs two files, and only '{' '.join(args[place : place + 2])}' was given")
+        return super().parse_args(ctx, args)
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """Return what follows the verb in the line of usage: MODEL where Typer writes {MODEL}."""
