@@ -43,9 +43,12 @@ def _start(command: Sequence[object], variables: Mapping[str, str] | None) -> su
 
 
 def _finish(process: subprocess.Popen[str]) -> str:
-    said, _ = process.communicate()
-    print(said, file=sys.stderr)
+    assert process.stdout is not None
+    said = []
+    with process:
+        for line in process.stdout:
+            print(line, end="", file=sys.stderr, flush=True)
+            said.append(line)
     if process.returncode:
-        lines = said.strip().splitlines() or [""]
-        raise CommandError(f"{process.args}: exit code {process.returncode}: {lines[-1]}")
-    return said
+        raise CommandError(f"{process.args}: exit code {process.returncode}: {''.join(said[-1:]).strip()}")
+    return "".join(said)

@@ -34,9 +34,9 @@ TINY = Shape(
     batch_tokens=4096,
     mean_length=13,
     pairs=50_000,
-    warmup_steps=10,
-    steps=30,
-    translated_lengths=(6, 10, 14, 22),
+    warmup_steps=5,
+    steps=20,
+    translated_lengths=(22, 14, 10, 6),
     sentences_a_length=128,
 )
 BASE = Shape(
@@ -52,7 +52,7 @@ BASE = Shape(
     pairs=10_000,
     warmup_steps=2,
     steps=6,
-    translated_lengths=(12, 20, 28, 52),
+    translated_lengths=(52, 28, 20, 12),
     sentences_a_length=32,
 )
 SHAPES = {shape.name: shape for shape in (TINY, BASE)}

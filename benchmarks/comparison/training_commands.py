@@ -31,9 +31,9 @@ Command = Callable[[Path, Length], Sequence[object]]
 """Writes what a command needs into a folder, and returns the command."""
 
 
-def training(job: Job, prepare: Command, read_speed: Callable[[str, Length], Facts]) -> Engine:
+def training(job: Job, name: str, prepare: Command, read_speed: Callable[[str, Length], Facts]) -> Engine:
     """Run a toolkit's command anew for each measurement, in one process with so many threads as the setting says."""
-    folder = job.material(f"{prepare.__module__.rpartition('.')[2]}-{job.kind}")
+    folder = job.material(f"{name}-{job.kind}")
 
     def measure(setting: Setting) -> Facts:
         shutil.rmtree(folder, ignore_errors=True)

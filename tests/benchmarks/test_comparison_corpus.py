@@ -51,7 +51,7 @@ def test_ids_are_letters_with_the_end_token_last():
 
 def test_sentences_come_in_groups_of_the_lengths_of_the_shape():
     groups = make_sentences(BASE)
-    assert [{len(sentence) for sentence in group} for group in groups] == [{length} for length in (12, 20, 28, 52)]
+    assert [{len(sentence) for sentence in group} for group in groups] == [{length} for length in (52, 28, 20, 12)]
     assert {len(group) for group in groups} == {32}
     assert np.mean([len(sentence) for group in groups for sentence in group]) == BASE.mean_length
 

@@ -72,7 +72,7 @@ def by_command(job: Job) -> Engine:
         write_settings(folder / "settings.yaml", settings)
         return [script("eole"), "train", "--config", folder / "settings.yaml"]
 
-    return training(job, prepare, read_reports)
+    return training(job, "eole", prepare, read_reports)
 
 
 if __name__ == "__main__":

@@ -64,7 +64,7 @@ def by_command(job: Job) -> Engine:
         write_settings(folder / "settings.yaml", settings)
         return [script("onmt_train"), "-config", folder / "settings.yaml"]
 
-    return training(job, prepare, read_reports)
+    return training(job, "opennmt-py", prepare, read_reports)
 
 
 if __name__ == "__main__":

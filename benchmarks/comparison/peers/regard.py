@@ -12,6 +12,7 @@ from comparison.corpus import LONGEST, text
 from comparison.job import Engine, Facts, Job, Setting, serve
 from comparison.materials import model_settings
 from comparison.translating import Group, Translate, latency, translation
+from regard.text.vocabulary import Vocabulary
 
 # ---- training --------------------------------------------------------------------------------------------------------
 
@@ -65,38 +66,34 @@ def _command(verb: str, recipe: object, out: object) -> list[object]:
 # ---- translation -----------------------------------------------------------------------------------------------------
 
 
-def _translator(job: Job) -> Translate:
+def _translate(job: Job) -> Translate:
     """Load the model; texts become as long as they are, because the model never ends one and no more is allowed."""
-    import torch
+    from comparison.peers.regard_crew import Translators
 
-    import regard
-
-    translator = regard.load(job.material("model"), precision=job.precision)
-    if translator.machine.precision != job.precision:
-        sys.exit(f"regard has no {job.precision} here")
+    translators = Translators(str(job.material("model")), job.precision)
     letters = job.read("letters.json")
-    ids = {piece: number for number, piece in enumerate(translator.vocabulary.pieces(range(job.shape.vocabulary)))}
+    pieces = Vocabulary.load(job.material("vocabulary.spm")).pieces(range(job.shape.vocabulary))
+    ids = {piece: number for number, piece in enumerate(pieces)}
 
     def translate(groups: Sequence[Group], setting: Setting) -> list[list[int]]:
-        torch.set_num_threads(setting["threads"])
+        processes, threads = setting["workers_threads"]
         texts = [text(sentence, letters) for group in groups for sentence in group]
-        found = translator.translate(texts, beam=job.beam, extra_length=0, batch_tokens=setting["batch_tokens"])
-        return [[ids[piece] for piece in one.candidates[0].tokens] for one in found]
+        changes = {"beam": job.beam, "extra_length": 0, "batch_tokens": setting["batch_tokens"]}
+        found = translators.translate(texts, processes, threads, setting["window"], **changes)
+        return [[ids[piece] for piece in tokens] for tokens in found]
 
     return translate
 
 
-_THREADS = [1, 2]
-
-
 def many(job: Job) -> Engine:
     """Translate many sentences at a time."""
-    return translation(job, _translator(job), {"threads": _THREADS, "batch_tokens": [4096, 1024, 2048, 8192]})
+    axes = {"workers_threads": [(2, 1), (1, 2)], "window": [32, 16, 64], "batch_tokens": [4096, 2048, 8192]}
+    return translation(job, _translate(job), axes)
 
 
 def alone(job: Job) -> Engine:
-    """Translate one sentence at a time."""
-    return latency(job, _translator(job), {"threads": _THREADS, "batch_tokens": [4096]})
+    """Translate one sentence at a time, in one process."""
+    return latency(job, _translate(job), {"workers_threads": [(1, 1), (1, 2)], "window": [1], "batch_tokens": [4096]})
 
 
 if __name__ == "__main__":

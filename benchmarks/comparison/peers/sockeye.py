@@ -64,7 +64,7 @@ def by_command(job: Job) -> Engine:
         return [sys.executable, "-c", _MORE_OFTEN, length.warmup, *written, "--use-cpu", "--transformer-preprocess", ""]
 
     tokens = sum(len(target) for _, target in job.read("pairs.json"))
-    return training(job, prepare, lambda said, length: read_speed(said, length, tokens))
+    return training(job, "sockeye", prepare, lambda said, length: read_speed(said, length, tokens))
 
 
 def read_speed(said: str, length: Length, tokens: int) -> Facts:
