@@ -169,7 +169,7 @@ def test_torchrun_and_processes_contradict_each_other(
     assert not (tmp_path / "run").exists()
     ended = regard("evaluate", tmp_path)
     assert ended.code == 2
-    assert "'regard evaluate' is for one process; torchrun is for train and translate" in ended.err
+    assert "'regard evaluate' is for one process; torchrun is for these: train, finetune, translate" in ended.err
 
 
 @pytest.mark.parametrize("verb", [("train",), ("finetune", "MODEL")])

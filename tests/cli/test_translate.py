@@ -457,7 +457,8 @@ def test_other_processes_are_started_for_large_files_on_a_cpu_only(
 
     def chosen(files: list[Path], processes: int | None = None, **changes: Any) -> tuple[int, int | None]:
         order = windows.Order(
-            **{"model": "m", "device": "auto", "threads": None, "changes": {}, "form": Form(), **changes}
+            **{"model": "m", "device": "auto", "precision": "auto", "threads": None, "changes": {}, "form": Form()}
+            | changes
         )
         order, count = windows._choose_processes(order, files, processes, None)
         return count, order.threads
@@ -468,6 +469,6 @@ def test_other_processes_are_started_for_large_files_on_a_cpu_only(
     assert chosen([large], device="cuda") == (1, None)
     assert chosen([small], processes=2) == (2, 2)
     assert chosen([small], processes=2, threads=3) == (2, 3)
-    order = windows.Order("m", "auto", None, {}, Form())
+    order = windows.Order("m", "auto", "auto", None, {}, Form())
     assert windows._choose_processes(order, [], None, Launch(0, 8, 0, 2))[1] == 8
     assert windows._choose_processes(order, [], None, Launch(0, 8, 0, 2))[0].threads == 2

@@ -170,7 +170,7 @@ def test_a_description_that_is_not_ours_is_refused(tmp_path: Path, change: dict[
         ("offsets.bin", np.array([0, 2, 1], "<u8"), "ends before it begins"),
         ("offsets.bin", np.array([0, 2, 2**63], "<u8"), "does not belong"),
         ("offsets.bin", np.array([1, 2, 3], "<u8"), "does not belong"),
-        ("tokens.bin", np.array([5, 3, 999], "<u2"), "ids that its vocabulary does not have"),
+        ("tokens.bin", np.array([5, 3, 999], "<u2"), "ids that the vocabulary does not have"),
     ],
 )
 def test_numbers_that_lead_outside_of_the_files_are_found(

@@ -81,9 +81,12 @@ def test_another_failure_is_not_taken_for_too_little_memory(stepper, monkeypatch
 def test_what_another_process_can_not_hold_this_one_does_not_try_for_long(stepper, monkeypatch):
     """All processes search in step: the failure of one is the failure of all."""
 
+    sums = []
+
     class World2(World):
         def sum(self, tensor):
-            tensor += 1  # the other one's failure
+            sums.append(tensor)
+            tensor += len(sums) % 2 == 0  # the other one tries as well, and fails
 
     stepper.world = World2(0, 2)
     tried = limit_positions(monkeypatch, math.inf)

@@ -120,7 +120,7 @@ def _options(
     launch = read_launch()
     if launch is not None and launch.size > 1 and ctx.invoked_subcommand not in _SHARED:
         raise UserError(
-            f"'regard {ctx.invoked_subcommand}' is for one process; torchrun is for {' and '.join(_SHARED)}"
+            f"'regard {ctx.invoked_subcommand}' is for one process; torchrun is for these: {', '.join(_SHARED)}"
         )
 
 

@@ -114,23 +114,23 @@ class Store:
         """Read every byte; raises `FileFormatError` if the contents are not those that were written."""
         digests = [checksum(self.folder / name) for name in _FILES]
         if _fingerprint(self._token_type, self.vocabulary, self.corpora, digests) != self.fingerprint:
-            raise FileFormatError(
-                self.folder,
-                f"damaged: its contents are not those that were prepared; remove {self.folder.parent} and run the same "
-                "command again, which prepares the same data",
-            )
+            raise self._damaged("its contents are not those that were prepared")
 
     def check_numbers(self, vocabulary_size: int) -> None:
         """Read everything once; raises `FileFormatError` if a sequence is none, or has ids that no subword has."""
         here = 0
         for block in _blocks(self.offsets):
             if int(block[0]) < here or np.any(block[1:] <= block[:-1]):  # as a sequence has its end token at least
-                raise FileFormatError(self.folder / "offsets.bin", "damaged: a sequence ends before it begins")
+                raise self._damaged("a sequence ends before it begins")
             here = int(block[-1])
         if here != len(self.tokens) or int(self.offsets[0]) != 0:
-            raise FileFormatError(self.folder / "offsets.bin", "damaged: does not belong to tokens.bin")
+            raise self._damaged("offsets.bin does not belong to tokens.bin")
         if any(block.max() >= vocabulary_size for block in _blocks(self.tokens)):
-            raise FileFormatError(self.folder / "tokens.bin", "damaged: has ids that its vocabulary does not have")
+            raise self._damaged("tokens.bin has ids that the vocabulary does not have")
+
+    def _damaged(self, how: str) -> FileFormatError:
+        again = f"remove {self.folder.parent} and run the same command again, which prepares the same data"
+        return FileFormatError(self.folder, f"damaged: {how}; {again}")
 
     def _sequence(self, number: int) -> NDArray[Any]:
         return self.tokens[int(self.offsets[number]) : int(self.offsets[number + 1])]
