@@ -3,9 +3,9 @@
     python benchmarks/memory_growth.py
 
 A small model is trained for 1,000 steps and translates 100,000 sentences, then 10 million empty lines. These are the
-real commands, each in a process of its own, watched from outside. What is counted is anonymous memory, as pages of mapped files can be dropped at any time. After a warm-up the samples are averaged in
-blocks, and a line is fitted through the blocks. Its slope is printed with its standard error. The exit code is 1 if a
-slope is above the limit.
+real commands, each in a process of its own, watched from outside. What is counted is anonymous memory, as pages of
+mapped files can be dropped at any time. After a warm-up the samples are averaged in blocks, and a line is fitted
+through the blocks. Its slope is printed with its standard error. The exit code is 1 if a slope is above the limit.
 """
 
 import argparse
