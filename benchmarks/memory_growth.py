@@ -1,11 +1,11 @@
-"""Does memory grow with time? Train a small model for 1,000 steps, then let it translate 100,000 sentences.
+"""Does memory grow with time? Watch a training, and the translation of sentences and of empty lines.
 
     python benchmarks/memory_growth.py
 
-Both are the real commands, each in a process of its own, watched from outside: what is counted is the process's
-anonymous memory, as pages of mapped files can be dropped at any time. After a warm-up the samples are averaged in
-blocks, and a line is fitted through the blocks. Its slope is printed with its standard error. The exit code is 1 if a
-slope is above the limit.
+A small model is trained for 1,000 steps and translates 100,000 sentences, then 10 million empty lines. These are the
+real commands, each in a process of its own, watched from outside. What is counted is anonymous memory, as pages of
+mapped files can be dropped at any time. After a warm-up the samples are averaged in blocks, and a line is fitted
+through the blocks. Its slope is printed with its standard error. The exit code is 1 if a slope is above the limit.
 """
 
 import argparse
@@ -15,8 +15,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from itertools import cycle, islice
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import cycle, islice, repeat
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -24,11 +24,11 @@ import numpy as np
 
 BLOCKS = 20
 WARM_UP = 0.2  # of the way, before the first block
-LIMITS = {"step": 5000, "sentence": 50}  # bytes; both are 5 MB over the whole way
+LIMITS = {"step": 5000, "sentence": 50, "empty line": 0.5}  # bytes; each is 5 MB over the whole way
 SETTINGS = (
-    *("model.d_model=64", "model.d_ff=128", "model.heads=4", "model.encoder_layers=2", "model.decoder_layers=2"),
-    *("data.vocabulary_size=2000", "training.batch_tokens=2048", "training.warmup=200", "training.log_steps=5"),
-    *("training.checkpoint_steps=100", "training.average_checkpoints=2", "training.validation_sentences=20"),
+    *("model.d_model=32", "model.d_ff=64", "model.heads=2", "model.encoder_layers=1", "model.decoder_layers=1"),
+    *("data.vocabulary_size=600", "training.batch_tokens=512", "training.warmup=200", "training.log_steps=5"),
+    *("training.checkpoint_steps=250", "training.average_checkpoints=2", "training.validation_sentences=20"),
 )
 
 Samples = list[tuple[int, int]]  # how far, and bytes
@@ -38,16 +38,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--steps", type=int, default=1000, help="training steps that are measured")
     parser.add_argument("--sentences", type=int, default=100_000, help="translated sentences that are measured")
+    parser.add_argument("--empty-lines", type=int, default=10_000_000, help="empty lines that are measured")
     options = parser.parse_args()
     with TemporaryDirectory() as temporary:
         folder = Path(temporary)
         regard("demo", "--write-corpus", folder / "corpus")
-        good = report("training", "step", train(folder, round(options.steps / (1 - WARM_UP))))
-        good &= report("translating", "sentence", translate(folder, round(options.sentences / (1 - WARM_UP))))
+        good = report("training", "step", train(folder, whole_way(options.steps)))
+        sentences = varied((folder / "corpus" / "train.en").read_bytes().splitlines(keepends=True))
+        good &= report("translating", "sentence", translate(folder, sentences, whole_way(options.sentences)))
+        good &= report("translating", "empty line", translate(folder, repeat(b"\n"), whole_way(options.empty_lines)))
     sys.exit(0 if good else 1)
 
 
-# ---- the two commands ------------------------------------------------------------------------------------------------
+def whole_way(measured: int) -> int:
+    return round(measured / (1 - WARM_UP))
+
+
+# ---- the commands ----------------------------------------------------------------------------------------------------
 
 
 def train(folder: Path, steps: int) -> Samples:
@@ -75,22 +82,22 @@ def last_step(log: Path) -> int:
     return int(json.loads(lines[-1]).get("step", 0)) if len(lines) > 1 else 0
 
 
-def translate(folder: Path, sentences: int) -> Samples:
-    """Translate through pipes, and look at the memory after every thousand lines."""
+def translate(folder: Path, lines: Iterator[bytes], count: int) -> Samples:
+    """Translate so many lines through pipes, and look at the memory a hundred times."""
     samples: Samples = []
-    with start("translate", folder / "run", "--threads", "1", stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        threading.Thread(target=feed, args=(process, folder / "corpus" / "train.en", sentences), daemon=True).start()
+    command = ["translate", folder / "run", "--threads", "1", "--processes", "1"]
+    with start(*command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        threading.Thread(target=feed, args=(process, islice(lines, count)), daemon=True).start()
         for number, _ in enumerate(process.stdout, start=1):
-            if number % 1000 == 0 and number < sentences:
+            if number % (count // 100) == 0 and number < count:
                 samples.append((number, anonymous_bytes(process.pid)))
-    assert number == sentences, f"{number:,} lines came out, {sentences:,} went in"
+    assert number == count, f"{number:,} lines came out, {count:,} went in"
     return finished(process, samples)
 
 
-def feed(process: "subprocess.Popen[bytes]", source: Path, sentences: int) -> None:
-    lines = source.read_bytes().splitlines(keepends=True)
+def feed(process: "subprocess.Popen[bytes]", lines: Iterable[bytes]) -> None:
     with process.stdin as stream:
-        stream.writelines(islice(varied(lines), sentences))
+        stream.writelines(lines)
 
 
 def varied(lines: Sequence[bytes]) -> Iterator[bytes]:
@@ -139,9 +146,9 @@ def report(title: str, unit: str, samples: Samples) -> bool:
     slope, error = fit(np.array(blocks))
     limit = LIMITS[unit]
     print(
-        f"{title}: {slope:+,.1f} ± {error:,.1f} bytes a {unit} over the last {way[-1] - way[late][0]:,.0f} of "
+        f"{title}: {slope:+,.2f} ± {error:,.2f} bytes a {unit} over the last {way[-1] - way[late][0]:,.0f} of "
         f"{way[-1]:,.0f} {unit}s ({late.sum()} samples); {blocks[0][1] / 1e6:,.1f} MB at first, "
-        f"{blocks[-1][1] / 1e6:,.1f} MB at last, {sizes.max() / 1e6:,.1f} MB at most; limit {limit:,} bytes a {unit}: "
+        f"{blocks[-1][1] / 1e6:,.1f} MB at last, {sizes.max() / 1e6:,.1f} MB at most; limit {limit:,g} bytes a {unit}: "
         f"{'passed' if slope <= limit else 'FAILED'}",
         flush=True,
     )
