@@ -38,7 +38,6 @@ def compare(work: Work, entries: Sequence[Entry], plan: Plan, say: Say) -> dict[
                 setting = known if known is not None else find_setting(child.axes, child.measure, work.best)
                 say(f"  {entry.name}: {describe_setting(setting)}")
                 found[entry.name] = {"precision": entry.precision, "setting": setting, "figures": []}
-                child.measure({**setting, "sample": True}) if child.axes else None  # warm-up
                 at_work[entry.name] = child
             except ChildError as error:
                 found[entry.name] = {"precision": entry.precision, "failure": str(error)}
