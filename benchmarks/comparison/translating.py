@@ -10,7 +10,7 @@ Group = list[list[int]]  # sentences of one length, as ids with the end token
 Translate = Callable[[Sequence[Group], Setting], list[list[int]]]
 """Translates groups of sentences, each into as many tokens as it has itself; returns the outputs in order."""
 
-_SAMPLE = 4  # a setting is tried on so much less than is measured
+_SAMPLE = 2  # a setting is tried on so much less than is measured
 _ALONE = 4  # sentences of each length that are translated one at a time
 
 
