@@ -7,7 +7,7 @@
 
 The other toolkits are installed into environments of their own, outside regard's, when they are first needed. Settings
 (threads, batch sizes) are tried first, for each toolkit; then all do the same work in turns, several rounds. Results
-are written as JSON, each work as soon as it is done; a work measured again replaces its old result.
+are written as JSON after every round; a work measured again replaces its old result.
 """
 
 import argparse

@@ -35,43 +35,41 @@ class Options:
 
 
 def run(options: Options) -> None:
-    """Measure the works that were asked for and write the results, each as soon as it is there."""
+    """Measure the works that were asked for and write the results, after every round."""
     results = json.loads(options.out.read_text()) if options.out.exists() else {"works": {}, "versions": {}}
     results["machine"] = describe_machine()
     peers = [peer for peer in options.peers if any(_takes_part(peer, WORKS[name]) for name in options.works)]
     pythons, failures = _environments(peers, options.folder)
     results["versions"] |= _all_versions(pythons)
+    for name in options.works:
+        say(WORKS[name].title)
+        known = results["works"].get(name, {}).get("entries", {}) if options.keep_settings else {}
+        plan = _plan(WORKS[name], options, pythons, known)
+        missing = _missing_entries(WORKS[name], failures)
+        entries = [entry for entry in WORKS[name].entries if entry.peer in pythons]
+        for rounds, found in enumerate(compare(WORKS[name], entries, plan, say), start=1):
+            compare_outputs(found)
+            facts = {"date": datetime.now(UTC).date().isoformat(), "commit": commit(), "quick": options.quick}
+            results["works"][name] = {**facts, "rounds": rounds, "entries": found | missing}
+            options.out.parent.mkdir(parents=True, exist_ok=True)
+            options.out.write_text(json.dumps(results, indent=1) + "\n")
+
+
+def _plan(work: Work, options: Options, pythons: Mapping[str, Path], known: Mapping[str, Facts]) -> Plan:
     logs = options.folder / "logs"
     logs.mkdir(exist_ok=True)
-    for name in options.works:
-        work = WORKS[name]
-        before = results["works"].get(name, {}).get("entries", {}) if options.keep_settings else {}
-        say(work.title)
-        plan = Plan(
-            pythons,
-            make_materials(SHAPES[work.shape], options.folder / "materials"),
-            logs,
-            options.rounds,
-            options.quick,
-            {entry: facts["setting"] for entry, facts in before.items() if "setting" in facts},
-        )
-        entries = [entry for entry in work.entries if entry.peer in pythons]
-        found = compare(work, entries, plan, say)
-        found |= {
-            entry.name: {"precision": entry.precision, "failure": f"not installed: {failures[entry.peer]}"}
-            for entry in work.entries
-            if entry.peer in failures
-        }
-        compare_outputs(found)
-        results["works"][name] = {
-            "date": datetime.now(UTC).date().isoformat(),
-            "commit": commit(),
-            "rounds": options.rounds,
-            "quick": options.quick,
-            "entries": found,
-        }
-        options.out.parent.mkdir(parents=True, exist_ok=True)
-        options.out.write_text(json.dumps(results, indent=1) + "\n")
+    materials = make_materials(SHAPES[work.shape], options.folder / "materials")
+    settings = {entry: facts["setting"] for entry, facts in known.items() if "setting" in facts}
+    return Plan(pythons, materials, logs, options.rounds, options.quick, settings)
+
+
+def _missing_entries(work: Work, failures: Mapping[str, str]) -> dict[str, Facts]:
+    """Return the entries that can't take part because their environment could not be made."""
+    return {
+        entry.name: {"precision": entry.precision, "failure": f"not installed: {failures[entry.peer]}"}
+        for entry in work.entries
+        if entry.peer in failures
+    }
 
 
 def say(line: str) -> None:

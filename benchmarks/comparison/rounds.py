@@ -1,6 +1,6 @@
 """Taking turns: settings are tried first, then everybody works once a round, round after round."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,8 +26,8 @@ class Plan:
     known_settings: Mapping[str, Setting]  # by the entry's name, from an earlier run
 
 
-def compare(work: Work, entries: Sequence[Entry], plan: Plan, say: Say) -> dict[str, Facts]:
-    """Return for each entry its setting and its figures, one a round; or why it has none."""
+def compare(work: Work, entries: Sequence[Entry], plan: Plan, say: Say) -> Iterator[dict[str, Facts]]:
+    """Yield after each round for each entry its setting and its figures so far, one a round; or why it has none."""
     found: dict[str, Facts] = {}
     with ExitStack() as stack:
         at_work: dict[str, Child] = {}
@@ -38,7 +38,6 @@ def compare(work: Work, entries: Sequence[Entry], plan: Plan, say: Say) -> dict[
                 setting = known if known is not None else find_setting(child.axes, child.measure, work.best)
                 say(f"  {entry.name}: {describe_setting(setting)}")
                 found[entry.name] = {"precision": entry.precision, "setting": setting, "figures": []}
-                child.measure({**setting, "sample": True}) if child.axes else None  # warm-up
                 at_work[entry.name] = child
             except ChildError as error:
                 found[entry.name] = {"precision": entry.precision, "failure": str(error)}
@@ -46,7 +45,7 @@ def compare(work: Work, entries: Sequence[Entry], plan: Plan, say: Say) -> dict[
         for number in range(plan.rounds):
             for name, child in at_work.items():
                 _measure_once(child, found[name], wants_outputs=number == 0, name=name, say=say)
-    return found
+            yield found
 
 
 def _start(work: Work, entry: Entry, plan: Plan) -> Child:

@@ -94,9 +94,7 @@ def _row(work: Work, facts: Mapping[str, Any]) -> list[str]:
 
 
 def _number(value: float) -> str:
-    if value >= 100:
-        return f"{value:,.0f}"
-    return f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+    return f"{value:,.0f}" if value >= 100 else f"{value:#.3g}"
 
 
 def _markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

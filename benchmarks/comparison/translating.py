@@ -10,16 +10,18 @@ Group = list[list[int]]  # sentences of one length, as ids with the end token
 Translate = Callable[[Sequence[Group], Setting], list[list[int]]]
 """Translates groups of sentences, each into as many tokens as it has itself; returns the outputs in order."""
 
-_SAMPLE = 4  # a setting is tried on so much less than is measured
+_SAMPLE = 2  # a setting is tried on so much less than is measured
 _ALONE = 4  # sentences of each length that are translated one at a time
 
 
 def translation(job: Job, translate: Translate, axes: Mapping[str, Sequence[Any]]) -> Engine:
     """Measure sentences a second, as many at a time as the setting says."""
     everything: list[Group] = job.read("sentences.json")
+    warm_up = _warmer(translate, everything)
 
     def measure(setting: Setting) -> Facts:
         groups = _share(everything, _SAMPLE if setting.get("sample") or job.quick else 1)
+        warm_up(setting)
         started = time.perf_counter()
         found = translate(groups, setting)
         seconds = time.perf_counter() - started
@@ -31,11 +33,13 @@ def translation(job: Job, translate: Translate, axes: Mapping[str, Sequence[Any]
 def latency(job: Job, translate: Translate, axes: Mapping[str, Sequence[Any]]) -> Engine:
     """Measure milliseconds a sentence, one at a time; the mean over the same sentences of all lengths."""
     everything: list[Group] = job.read("sentences.json")
+    warm_up = _warmer(translate, everything)
 
     def measure(setting: Setting) -> Facts:
         count = 1 if setting.get("sample") or job.quick else _ALONE
         groups = [group[:count] for group in everything]
         found = []
+        warm_up(setting)
         started = time.perf_counter()
         for sentence in (sentence for group in groups for sentence in group):
             found += translate([[sentence]], setting)
@@ -43,6 +47,20 @@ def latency(job: Job, translate: Translate, axes: Mapping[str, Sequence[Any]]) -
         return {"figure": 1000 * seconds / len(found), **_outputs(groups, found, setting)}
 
     return Engine(measure, axes)
+
+
+def _warmer(translate: Translate, groups: Sequence[Group]) -> Callable[[Setting], None]:
+    """Return what translates a few sentences, not measured, when a setting is new: some load models only then."""
+    last: Setting = {}
+
+    def warm_up(setting: Setting) -> None:
+        nonlocal last
+        values = {name: value for name, value in setting.items() if name not in ("sample", "outputs")}
+        if values != last:
+            translate([group[:2] for group in groups], setting)
+            last = values
+
+    return warm_up
 
 
 def _share(groups: Sequence[Group], part: int) -> list[Group]:

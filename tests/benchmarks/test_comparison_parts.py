@@ -67,7 +67,7 @@ def test_a_sample_is_a_part_of_every_length():
     engine = translation(JOB, echo, {})
     assert len(engine.measure({"outputs": True})["outputs"]) == 16
     outputs = engine.measure({"outputs": True, "sample": True})["outputs"]
-    assert outputs == [[5, 6], [5, 6], [7, 8, 9], [7, 8, 9]]
+    assert outputs == [[5, 6]] * 4 + [[7, 8, 9]] * 4
 
 
 def test_one_at_a_time_means_one_at_a_time():
@@ -77,8 +77,24 @@ def test_one_at_a_time_means_one_at_a_time():
         seen.append(groups)
         return echo(groups, setting)
 
-    latency(JOB, note, {}).measure({})
+    engine = latency(JOB, note, {})
+    engine.measure({})
+    seen.clear()  # with the first measurement comes a warm-up
+    engine.measure({})
     assert seen == [[[[5, 6, 3]]]] * 4 + [[[[7, 8, 9, 3]]]] * 4
+
+
+def test_a_setting_is_warmed_up_when_it_is_new():
+    seen = []
+
+    def note(groups, setting):
+        seen.append((setting["threads"], sum(map(len, groups))))
+        return echo(groups, setting)
+
+    engine = translation(JOB, note, {})
+    for threads, sample in ((1, True), (1, False), (2, True)):
+        engine.measure({"threads": threads, "sample": sample})
+    assert seen == [(1, 4), (1, 8), (1, 16), (2, 4), (2, 8)]
 
 
 @pytest.mark.parametrize("change", [lambda ids: ids[:-2], lambda ids: [*ids, 5, 5]], ids=["shorter", "longer"])

@@ -79,7 +79,8 @@ def _translate(job: Job) -> Translate:
         processes, threads = setting["workers_threads"]
         texts = [text(sentence, letters) for group in groups for sentence in group]
         changes = {"beam": job.beam, "extra_length": 0, "batch_tokens": setting["batch_tokens"]}
-        found = translators.translate(texts, processes, threads, setting["window"], **changes)
+        window = -(-len(texts) // (processes * setting["parts_a_process"]))
+        found = translators.translate(texts, processes, threads, window, **changes)
         return [[ids[piece] for piece in tokens] for tokens in found]
 
     return translate
@@ -87,13 +88,14 @@ def _translate(job: Job) -> Translate:
 
 def many(job: Job) -> Engine:
     """Translate many sentences at a time."""
-    axes = {"workers_threads": [(2, 1), (1, 2)], "window": [32, 16, 64], "batch_tokens": [4096, 2048, 8192]}
+    axes = {"workers_threads": [(2, 1), (1, 2)], "parts_a_process": [4, 2], "batch_tokens": [4096, 2048, 8192]}
     return translation(job, _translate(job), axes)
 
 
 def alone(job: Job) -> Engine:
     """Translate one sentence at a time, in one process."""
-    return latency(job, _translate(job), {"workers_threads": [(1, 1), (1, 2)], "window": [1], "batch_tokens": [4096]})
+    axes = {"workers_threads": [(1, 1), (1, 2)], "parts_a_process": [1], "batch_tokens": [4096]}
+    return latency(job, _translate(job), axes)
 
 
 if __name__ == "__main__":
