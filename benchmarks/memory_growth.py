@@ -29,6 +29,7 @@ SETTINGS = (
     *("model.d_model=32", "model.d_ff=64", "model.heads=2", "model.encoder_layers=1", "model.decoder_layers=1"),
     *("data.vocabulary_size=600", "training.batch_tokens=512", "training.warmup=200", "training.log_steps=5"),
     *("training.checkpoint_steps=250", "training.average_checkpoints=2", "training.validation_sentences=20"),
+    "search.extra_length=5",  # a model that has learned little goes on to the limit
 )
 
 Samples = list[tuple[int, int]]  # how far, and bytes
