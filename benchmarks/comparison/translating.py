@@ -10,7 +10,7 @@ Group = list[list[int]]  # sentences of one length, as ids with the end token
 Translate = Callable[[Sequence[Group], Setting], list[list[int]]]
 """Translates groups of sentences, each into as many tokens as it has itself; returns the outputs in order."""
 
-_SAMPLE = 2  # a setting is tried on so much less than is measured
+_QUICK = 4  # a quick look takes so much less than a measurement
 _ALONE = 4  # sentences of each length that are translated one at a time
 
 
@@ -20,7 +20,9 @@ def translation(job: Job, translate: Translate, axes: Mapping[str, Sequence[Any]
     warm_up = _warmer(translate, everything)
 
     def measure(setting: Setting) -> Facts:
-        groups = _share(everything, _SAMPLE if setting.get("sample") or job.quick else 1)
+        groups = [group[: max(1, len(group) // _QUICK)] for group in everything] if job.quick else everything
+        if setting.get("sample"):
+            groups = groups[::2]  # whole groups, as in parts of them large batches would all be the same
         warm_up(setting)
         started = time.perf_counter()
         found = translate(groups, setting)
@@ -49,6 +51,11 @@ def latency(job: Job, translate: Translate, axes: Mapping[str, Sequence[Any]]) -
     return Engine(measure, axes)
 
 
+def sizes(job: Job, *candidates: int) -> list[int]:
+    """Return the batch sizes that differ: those that do not exceed a group."""
+    return [size for size in candidates if size <= job.shape.sentences_a_length]
+
+
 def _warmer(translate: Translate, groups: Sequence[Group]) -> Callable[[Setting], None]:
     """Return what translates a few sentences, not measured, when a setting is new: some load models only then."""
     last: Setting = {}
@@ -61,10 +68,6 @@ def _warmer(translate: Translate, groups: Sequence[Group]) -> Callable[[Setting]
             last = values
 
     return warm_up
-
-
-def _share(groups: Sequence[Group], part: int) -> list[Group]:
-    return [group[: max(1, len(group) // part)] for group in groups]
 
 
 def _outputs(groups: Sequence[Group], found: Sequence[Sequence[int]], setting: Setting) -> Facts:

@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 import pytest
 from comparison.rounds import describe_setting, find_setting
@@ -120,3 +121,13 @@ def test_settings_are_told_in_words():
     assert describe_setting({"workers_threads": (2, 1), "batch": 8}) == "2 × 1 threads, batch 8"
     assert describe_setting({"processes": 2, "threads": 1}) == "2 processes, 1 thread"
     assert describe_setting({}) == "as it comes"
+
+
+# ---- what is published -----------------------------------------------------------------------------------------------
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_page_shows_what_was_measured():
+    results = json.loads((ROOT / "benchmarks" / "results.json").read_text(encoding="utf-8"))
+    assert report(results) in (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")

@@ -9,7 +9,7 @@ import numpy as np
 
 from comparison.corpus import END
 from comparison.job import Engine, Job, Setting, serve
-from comparison.translating import Group, Translate, latency, translation
+from comparison.translating import Group, Translate, latency, sizes, translation
 
 LONGEST = 512
 
@@ -104,7 +104,7 @@ _THREADS = [(2, 1), (1, 2), (1, 1)]
 
 def many(job: Job) -> Engine:
     """Translate many sentences at a time."""
-    return translation(job, _translator(job), {"workers_threads": _THREADS[:2], "batch": [16, 8, 32, 64]})
+    return translation(job, _translator(job), {"workers_threads": _THREADS[:2], "batch": sizes(job, 16, 8, 32, 64)})
 
 
 def alone(job: Job) -> Engine:

@@ -14,7 +14,7 @@ from transformers import MarianConfig, MarianMTModel
 from comparison.corpus import END, Pair, batches, padded
 from comparison.job import Engine, Facts, Job, Setting, serve
 from comparison.memory import PeakMemory
-from comparison.translating import Group, Translate, latency, translation
+from comparison.translating import Group, Translate, latency, sizes, translation
 
 PAD, START = 0, 2
 
@@ -177,7 +177,7 @@ def _translator(job: Job) -> Translate:
 
 def many(job: Job) -> Engine:
     """Translate many sentences at a time."""
-    return translation(job, _translator(job), {"threads": [2, 1], "batch": [32, 16, 64]})
+    return translation(job, _translator(job), {"threads": [2, 1], "batch": sizes(job, 32, 16, 64)})
 
 
 def alone(job: Job) -> Engine:
