@@ -49,16 +49,28 @@ class Adam:
         m ← β1·m + (1 - β1)·g and v ← β2·v + (1 - β2)·g²; weights ← weights - rate · m̂ / (√v̂ + ε), where m̂ and v̂ are m
         and v divided by 1 - β1^t and 1 - β2^t, for step t.
         """
+        self._change([self.weights], [self.gradient], [self.mean], [self.square], rate, scale)
+        self.clear()
+
+    def _change(
+        self,
+        weights: list[Tensor],
+        gradients: list[Tensor],
+        means: list[Tensor],
+        squares: list[Tensor],
+        rate: float,
+        scale: float,
+    ) -> None:
         self.steps += 1
-        step, divisor = (torch.tensor(float(number), device=self.weights.device) for number in (self.steps, 1 / scale))
+        device = weights[0].device
         # One pass over memory. (torch.optim.Adam calls just this, but loads a compiler first, which takes seconds.)
         torch._fused_adam_(
-            [self.weights],
-            [self.gradient],
-            [self.mean],
-            [self.square],
+            weights,
+            gradients,
+            means,
+            squares,
             [],
-            [step],
+            [torch.tensor(float(self.steps), device=device) for _ in weights],
             lr=rate,
             beta1=self.beta1,
             beta2=self.beta2,
@@ -66,9 +78,8 @@ class Adam:
             eps=self.epsilon,
             amsgrad=False,
             maximize=False,
-            grad_scale=divisor,
+            grad_scale=torch.tensor(1 / scale, device=device),
         )
-        self.clear()
 
     def clear(self) -> None:
         """Forget the gradient."""

@@ -53,26 +53,11 @@ class ShardedAdam(Adam):
     @torch.no_grad()
     def step(self, rate: float, scale: float = 1.0) -> None:
         """Change the weights by the gradient times `scale`, and clear the gradient; see `Adam`."""
-        self.steps += 1
         names = [name for name, part in self.parts.items() if part.to_local().numel()]  # a small weight has few parts
-        device = self.means[names[0]].device
-        step, divisor = (torch.tensor(float(number), device=device) for number in (self.steps, 1 / scale))
-        torch._fused_adam_(
-            [self.parts[name].to_local() for name in names],
-            [self.gradient_of(name) for name in names],
-            [self.means[name] for name in names],
-            [self.squares[name] for name in names],
-            [],
-            [step.clone() for _ in names],
-            lr=rate,
-            beta1=self.beta1,
-            beta2=self.beta2,
-            weight_decay=0.0,
-            eps=self.epsilon,
-            amsgrad=False,
-            maximize=False,
-            grad_scale=divisor,
-        )
+        weights = [self.parts[name].to_local() for name in names]
+        gradients = [self.gradient_of(name) for name in names]
+        means, squares = ([all_parts[name] for name in names] for all_parts in (self.means, self.squares))
+        self._change(weights, gradients, means, squares, rate, scale)
         self.clear()
 
     def gradient_of(self, name: str) -> Tensor:
