@@ -147,9 +147,9 @@ def report(title: str, unit: str, samples: Samples) -> bool:
     slope, error = fit(np.array(blocks))
     limit = LIMITS[unit]
     print(
-        f"{title}: {slope:+,.2f} ± {error:,.2f} bytes a {unit} over the last {way[-1] - way[late][0]:,.0f} of "
+        f"{title}: {slope:+,.2f} ± {error:,.2f} bytes per {unit} over the last {way[-1] - way[late][0]:,.0f} of "
         f"{way[-1]:,.0f} {unit}s ({late.sum()} samples); {blocks[0][1] / 1e6:,.1f} MB at first, "
-        f"{blocks[-1][1] / 1e6:,.1f} MB at last, {sizes.max() / 1e6:,.1f} MB at most; limit {limit:,g} bytes a {unit}: "
+        f"{blocks[-1][1] / 1e6:,.1f} MB at last, {sizes.max() / 1e6:,.1f} MB at most; limit {limit:,g}: "
         f"{'passed' if slope <= limit else 'FAILED'}",
         flush=True,
     )
