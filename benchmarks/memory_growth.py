@@ -26,10 +26,9 @@ BLOCKS = 20
 WARM_UP = 0.2  # of the way, before the first block
 LIMITS = {"step": 5000, "sentence": 50, "empty line": 0.5}  # bytes; each is 5 MB over the whole way
 SETTINGS = (
-    *("model.d_model=32", "model.d_ff=64", "model.heads=2", "model.encoder_layers=1", "model.decoder_layers=1"),
-    *("data.vocabulary_size=600", "training.batch_tokens=512", "training.warmup=200", "training.log_steps=5"),
+    *("model.d_model=64", "model.d_ff=256", "model.heads=4", "model.encoder_layers=2", "model.decoder_layers=2"),
+    *("data.vocabulary_size=2000", "training.batch_tokens=2048", "training.warmup=200", "training.log_steps=5"),
     *("training.checkpoint_steps=250", "training.average_checkpoints=2", "training.validation_sentences=20"),
-    "search.extra_length=5",  # a model that has learned little goes on to the limit
 )
 
 Samples = list[tuple[int, int]]  # how far, and bytes

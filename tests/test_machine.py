@@ -7,6 +7,7 @@ import torch
 
 from regard import machine
 from regard.errors import UserError
+from regard.system import memory_used
 
 CPU = torch.device("cpu")
 
@@ -119,3 +120,15 @@ def test_measuring_products_leaves_the_threads_as_they_were():
     torch.set_num_threads(1)
     assert machine.matrix_speed(2, size=64, repeats=2) > 0
     assert torch.get_num_threads() == 1
+
+
+def test_freed_memory_is_handed_back_when_asked():
+    machine.keep_freed_memory()
+    kept = [torch.ones(1 << 18) for _ in range(64)]  # 64 MiB
+    gaps = kept[::2]
+    before = memory_used()
+    del kept[::2], gaps
+    machine.release_freed_memory()
+    if sys.platform == "linux":
+        assert memory_used() < before - (16 << 20)
+    assert all(bool((one == 1).all()) for one in kept)

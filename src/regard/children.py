@@ -23,7 +23,6 @@ from typing import Any
 from torch.distributed import Store, TCPStore  # type: ignore[attr-defined]
 
 from regard.errors import LostOthersError, ProcessError, RegardError, UserError
-from regard.system import die_with_parent
 
 MEETING = timedelta(minutes=2)  # the longest way from being there to being connected
 
@@ -37,6 +36,7 @@ _LAST_WORDS = 10.0  # seconds in which a child that failed has ended
 # A line of JSON says where to import from and what to do. (multiprocessing would run the caller's script again.)
 _START = (
     "import json, sys; task = json.loads(sys.stdin.buffer.readline()); sys.path[:] = task.pop('path'); "
+    "from regard.system import die_with_parent; die_with_parent(); "  # before torch, which takes seconds to import
     "from regard.children import do_task; do_task(**task)"
 )
 
@@ -164,7 +164,6 @@ def do_task(work: str, rank: int, size: int, port: int, arguments: Sequence[Any]
     """Do a child's work, `module:function`, wait for the parent to end, and leave last words if it fails."""
     for one in (signal.SIGINT, signal.SIGTERM):  # the parent decides, also when all are sent the signal
         signal.signal(one, signal.SIG_IGN)
-    die_with_parent()
     threading.Thread(target=_end_with_parent, daemon=True).start()
     last_words = os.dup(1)
     os.dup2(2, 1)

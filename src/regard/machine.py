@@ -183,11 +183,24 @@ def keep_freed_memory() -> bool:
     Page faults on memory given back a moment ago cost up to a third of a training step. Returns whether it was done:
     only glibc has the switch.
     """
-    if sys.platform != "linux" or platform.libc_ver()[0] != "glibc":
+    if not _has_glibc():
         return False
     mallopt = ctypes.CDLL(None).mallopt
     trim_threshold, mmap_max, largest = -1, -4, 2**31 - 1
     return bool(mallopt(mmap_max, 0) and mallopt(trim_threshold, largest))
+
+
+def release_freed_memory() -> None:
+    """Hand back to the system what lies free between what is in use.
+
+    Batches of ever other shapes leave ever other gaps, so that memory which is only kept would grow for a long time.
+    """
+    if _has_glibc():
+        ctypes.CDLL(None).malloc_trim(0)
+
+
+def _has_glibc() -> bool:
+    return sys.platform == "linux" and platform.libc_ver()[0] == "glibc"
 
 
 def matrix_speed(threads: int, size: int = 1024, repeats: int = 8) -> float:

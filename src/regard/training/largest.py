@@ -17,7 +17,7 @@ from regard.training.objective import batch_loss
 from regard.training.step import Stepper
 
 _SHARE = 0.95  # of the memory that is left: others want some as well
-_MARGIN = 0.8  # of the largest budget that fitted: memory falls to pieces over many batches of many shapes
+_MARGIN = 0.7  # of the largest budget that fitted: memory falls to pieces over many batches of many shapes
 _TRIES = 6  # halvings of the interval in which the budget that fits lies
 
 
@@ -102,7 +102,7 @@ def _compute(stepper: Stepper, batch: Batch) -> bool:
     machine = stepper.machine
     try:
         with machine.autocast():
-            loss = batch_loss(stepper.model, batch, machine.device, 0.0)
+            loss = batch_loss(stepper.model, batch, machine.device, stepper.settings.label_smoothing)
         loss.smoothed.backward()  # type: ignore[no-untyped-call]
     except (RuntimeError, MemoryError) as error:
         if not is_out_of_memory(error):

@@ -14,7 +14,7 @@ from regard.data.batches import Step, steps
 from regard.data.prepare import Prepared, open_prepared, prepare
 from regard.errors import TrainingError, UserError
 from regard.launch import Launch, read_launch
-from regard.machine import Machine, choose_machine
+from regard.machine import Machine, choose_machine, release_freed_memory
 from regard.model.build import build_model
 from regard.model.transformer import Transformer, count_weights
 from regard.model_folder import FACTS, read_settings
@@ -44,6 +44,7 @@ from regard.training.validation import pick_sentences, validate, validations_sin
 _SKIPS_IN_A_ROW = 20  # steps without a finite gradient, after which training ends
 _LOCK_PATIENCE = 30.0  # seconds in which processes that torchrun ends have ended: then it kills them
 _LINES_SHOWN = 8
+_TIDY_STEPS = 100  # after which free memory is handed back to the system
 
 
 def train(
@@ -193,6 +194,8 @@ class Training:
                 state.position, state.seconds = following, state.seconds + clock.lap()
                 interval.add(report)
                 job.advance(1, note=self._note(interval))
+                if state.step % _TIDY_STEPS == 0:
+                    release_freed_memory()
                 if log is not None and state.step % training.log_steps == 0:
                     log.write("training", self._facts(interval))
                     interval = Interval()
