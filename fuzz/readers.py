@@ -15,12 +15,15 @@ from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
 
+import numpy as np
+
 from regard.cli.lines import read_input
 from regard.data.store import Store, StoreWriter
 from regard.errors import RegardError
 from regard.files import read_json, read_toml
 from regard.model_folder import FACTS, SETTINGS, VOCABULARY, WEIGHTS, read_model, read_settings, read_weights
 from regard.settings import Corpus, parse_override, read_recipe
+from regard.shortlist import Shortlist
 from regard.text.corpus import read_lines, read_pairs
 from regard.text.vocabulary import Vocabulary
 
@@ -130,6 +133,28 @@ def expected() -> tuple:
     return read_settings(MODEL / SETTINGS), len(Vocabulary.load(MODEL / VOCABULARY))
 
 
+def shortlist(data: bytes) -> None:
+    with suppress(RegardError):
+        vocabulary = stored_vocabulary()
+        found = Shortlist.load(written(data, "shortlist.safetensors"), vocabulary)
+        for token in range(len(vocabulary)):
+            assert max(found.rows([token])) < len(vocabulary)
+
+
+@cache
+def stored_vocabulary() -> Vocabulary:
+    return Vocabulary.load(MODEL / VOCABULARY)
+
+
+def shortlists() -> list[bytes]:
+    vocabulary = stored_vocabulary()
+    starts = np.arange(len(vocabulary) + 1, dtype=np.int32)
+    always = np.array([3, 4, 9], np.int32)
+    path = scratch() / "shortlist.safetensors"
+    Shortlist(vocabulary.fingerprint, always, starts, np.full(len(vocabulary), 7, np.int32)).save(path)
+    return [path.read_bytes()]
+
+
 def model_folder(data: bytes) -> None:
     """Read a model one of whose files, chosen by the first byte, is replaced by the rest."""
     folder = scratch() / "model"
@@ -192,6 +217,7 @@ READERS = {
     "gzip": Reader(packed, lambda: [gzip.compress(TEXT, mtime=0), gzip.compress(b"a\n", mtime=0) * 2]),
     "sentencepiece": Reader(sentencepiece, lambda: [stored(VOCABULARY)]),
     "safetensors": Reader(safetensors, lambda: [stored(WEIGHTS)]),
+    "shortlist": Reader(shortlist, shortlists),
     "model_folder": Reader(model_folder, lambda: numbered(MODEL, MODEL_FILES)),
     "store": Reader(store, stores),
 }

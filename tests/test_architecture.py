@@ -14,7 +14,9 @@ SOURCE = Path(__file__).parent.parent / "src" / "regard"
 
 # Each room with the rooms it may import. A room is a folder or a file of src/regard; a new one needs a line here.
 GROUND = {"errors", "tokens", "seeds", "system", "launch", "files", "progress", "settings"}
-LIBRARY = GROUND | {"text", "data", "model", "search", "machine", "model_folder", "evaluate", "attention_maps"}
+LIBRARY = GROUND | {
+    *("text", "data", "shortlist", "model", "search", "machine", "model_folder", "evaluate", "attention_maps")
+}
 MAY_IMPORT: dict[str, set[str]] = {
     # the ground
     "errors": set(),
@@ -29,6 +31,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     # text and data: never torch
     "text": {"errors", "tokens", "files", "settings"},
     "data": GROUND | {"text"},
+    "shortlist": {"errors", "tokens", "files", "text", "data"},
     "corpora": {"errors", "files", "progress"},
     "evaluate": {"errors", "text"},
     "attention_maps": {"errors"},
@@ -36,7 +39,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "model": {"errors", "tokens"},  # and model/build.py: settings
     "search": {"errors", "tokens", "model"},
     # the tool
-    "model_folder": {"errors", "files", "system", "settings", "text", "model"},
+    "model_folder": {"errors", "files", "system", "settings", "text", "shortlist", "model"},
     "translation": {"errors", "settings", "text", "search"},
     "translator": LIBRARY | {"translation"},
     # several processes
@@ -56,6 +59,7 @@ WITHOUT_TORCH = {
     *GROUND,
     "text",
     "data",
+    "shortlist",
     "corpora",
     "paper",
     "report",

@@ -24,8 +24,9 @@ PAGES = [
     ROOT / "README.md",
     *(
         ROOT / "docs" / f"{name}.md"
-        for name in ("data", "train", "finetune", "scale", "settings", "translate", "evaluate", "inspect", "paper")
+        for name in ("data", "train", "finetune", "scale", "settings", "translate", "shortlists", "evaluate")
     ),
+    *(ROOT / "docs" / f"{name}.md" for name in ("inspect", "paper")),
 ]
 TORCHRUN = Path(sys.executable).with_name("torchrun")
 SMALL = (

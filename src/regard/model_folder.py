@@ -23,6 +23,7 @@ from regard.model.build import build_model
 from regard.model.quantize import Rounded, restore_rows, round_rows
 from regard.model.transformer import Transformer
 from regard.settings import Settings, resolve
+from regard.shortlist import Shortlist
 from regard.system import memory_total
 from regard.text.vocabulary import Vocabulary
 
@@ -34,6 +35,7 @@ SETTINGS, VOCABULARY, WEIGHTS, FACTS, CARD = (
     "model.json",
     "README.md",
 )
+SHORTLIST = "shortlist.safetensors"  # if there is one
 _TOLD = 20  # a stranger's file may have any number of names that do not fit
 _TYPES = {"F32", "F16", "BF16", "F64"}
 _SCALE = ".scale"  # what follows a matrix's name in that of its rows' scales, if its numbers are rounded to eight bits
@@ -92,6 +94,15 @@ def read_model(path: Path) -> LoadedModel:
     rounded = facts.get("precision") == "int8" and folder == home
     model = read_weights(folder / WEIGHTS, settings, len(vocabulary), rounded)
     return LoadedModel(model.eval(), vocabulary, settings, facts)
+
+
+def read_shortlist(path: Path, vocabulary: Vocabulary) -> Shortlist:
+    """Read the shortlist of a model that is found as `read_model` finds it; raises `FileFormatError` if it has none."""
+    folder, home = find_model(path)
+    if not (home / SHORTLIST).exists():
+        raise FileFormatError(path, f"this model has no shortlist; make one with 'regard shortlist {path}'")
+    _check_links(path if home == folder else home, [home / SHORTLIST])
+    return Shortlist.load(home / SHORTLIST, vocabulary)
 
 
 def _check_links(root: Path, files: Sequence[Path]) -> None:

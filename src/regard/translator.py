@@ -14,11 +14,14 @@ import torch
 from torch import Tensor
 
 from regard.attention_maps import AttentionMaps, align, alignment_layers, words_alignment
+from regard.errors import UserError
 from regard.machine import Machine, choose_machine
 from regard.model.observe import observe_attention, observe_cross_attention
+from regard.model.protocol import StateType, TranslationModel
 from regard.model.quantize import use_int8_products
+from regard.model.restricted import RestrictedModel
 from regard.model.transformer import Transformer
-from regard.model_folder import read_model
+from regard.model_folder import read_model, read_shortlist
 from regard.search.beam import beam_search
 from regard.search.greedy import greedy_search
 from regard.search.hypothesis import Hypothesis, length_penalty
@@ -26,6 +29,7 @@ from regard.search.sample import sample
 from regard.search.scoring import score_targets
 from regard.seeds import mix
 from regard.settings import Settings
+from regard.shortlist import Shortlist
 from regard.text.segment import Segment, split_to_fit
 from regard.text.vocabulary import Vocabulary
 from regard.tokens import END, PAD, START
@@ -56,13 +60,18 @@ class Translator:
         settings: Settings,
         machine: Machine,
         longest: int | None = None,
+        shortlist: Shortlist | None = None,
     ) -> None:
-        """Make a translator; `longest` is the longest source sentence the model has seen, in subwords."""
+        """Make a translator; `longest` is the longest source sentence the model has seen, in subwords.
+
+        With a shortlist, a sentence is translated with the tokens of its own list alone.
+        """
         self.model = model.to(machine.device).eval()
         self.longest = min(longest or settings.data.max_length, settings.data.max_length)
         self.vocabulary = vocabulary
         self.settings = settings
         self.machine = machine
+        self.shortlist = shortlist
         search = settings.search
         self.options = SearchOptions(search.beam, search.length_penalty, search.extra_length)
 
@@ -85,13 +94,20 @@ class Translator:
 
         At most `window` texts are read ahead. Raises `UserError` at once for options that make no sense.
         """
-        return self._translate_stream(lines, window, self.options.change(changes))
+        return self._translate_stream(lines, window, self.change_options(changes))
 
     def translate_window(
         self, texts: Sequence[str], first: int = 0, **changes: Unpack[SearchChanges]
     ) -> list[Translation]:
         """Translate a part of a stream of texts, of which `first` went before: what is drawn depends on that."""
-        return list(self._translate_window(texts, first, self.options.change(changes)))
+        return list(self._translate_window(texts, first, self.change_options(changes)))
+
+    def change_options(self, changes: SearchChanges) -> SearchOptions:
+        """Return the search options with changes; raises `UserError` for what is unknown or makes no sense."""
+        options = self.options.change(changes)
+        if options.sampling and self.shortlist is not None:
+            raise UserError("sampling draws from the whole vocabulary; load the model without its shortlist")
+        return options
 
     def _translate_stream(self, lines: Iterable[str], window: int, options: SearchOptions) -> Iterator[Translation]:
         first = 0
@@ -156,10 +172,13 @@ class Translator:
             if options.sampling:
                 seeds = [unit.seed for unit in units]
                 found = sample(self.model, src, limits, seeds, options.n_best, options.temperature, options.top_k)
-            elif options.beam == 1:
-                found = [[one] for one in greedy_search(self.model, src, limits, options.length_penalty)]
+            elif self.shortlist is not None:
+                batch = self.shortlist.batch([unit.tokens for unit in units])
+                rows, allowed = (torch.from_numpy(part).to(src.device) for part in batch)
+                found = _search_best(RestrictedModel(self.model, rows, allowed), src, limits, options)
+                found = [[one.renumbered(batch.rows.tolist()) for one in best] for best in found]
             else:
-                found = beam_search(self.model, src, limits, options.beam, options.length_penalty, options.n_best)
+                found = _search_best(self.model, src, limits, options)
             nothing: list[list[Points]] = [[()] * len(row) for row in found]
             alignments = self._align_found(units, found) if options.alignments else nothing
         return [
@@ -250,20 +269,38 @@ class Translator:
         return torch.tensor(padded, dtype=torch.long, device=self.machine.device)
 
 
-def load(path: str | Path, *, device: str = "auto", precision: str = "auto", threads: int | None = None) -> Translator:
+def _search_best(
+    model: TranslationModel[StateType], src: Tensor, limits: Tensor, options: SearchOptions
+) -> list[list[Hypothesis]]:
+    """Return each sentence's best hypotheses, as many as the options want."""
+    if options.beam == 1:
+        return [[one] for one in greedy_search(model, src, limits, options.length_penalty)]
+    return beam_search(model, src, limits, options.beam, options.length_penalty, options.n_best)
+
+
+def load(
+    path: str | Path,
+    *,
+    device: str = "auto",
+    precision: str = "auto",
+    threads: int | None = None,
+    shortlist: bool = False,
+) -> Translator:
     """Load a translator from a model's folder or a run's.
 
     With the precision 'int8', matrix products run in eight bits: faster on a CPU, and hardly different. 'auto' does so
-    for a model whose weights were rounded.
+    for a model whose weights were rounded. With `shortlist`, only the likely words of each sentence are considered;
+    raises `FileFormatError` if the folder has no shortlist, which 'regard shortlist' makes.
     """
     loaded = read_model(Path(path))
+    words = read_shortlist(Path(path), loaded.vocabulary) if shortlist else None
     if precision == "auto" and loaded.is_rounded:
         precision = "int8"
     machine = choose_machine(device, precision, threads)
     if machine.precision == "int8":
         use_int8_products(loaded.model)
     longest = loaded.facts.get("longest_source")
-    return Translator(loaded.model, loaded.vocabulary, loaded.settings, machine, longest)
+    return Translator(loaded.model, loaded.vocabulary, loaded.settings, machine, longest, words)
 
 
 def cut_windows(lines: Iterable[str], most: int) -> Iterator[list[str]]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
-from regard.cli.options import Device, Precision, PrecisionName, Progress, ProgressMode, Threads
+from regard.cli.options import Device, Precision, PrecisionName, Progress, ProgressMode, Shortlist, Threads
 
 if TYPE_CHECKING:
     from regard.evaluate import Comparison, Score
@@ -55,6 +55,7 @@ def evaluate(
     as_json: Annotated[bool, typer.Option("--json", help="Write JSON: scores and comparisons.")] = False,
     device: Device = "auto",
     precision: Precision = PrecisionName.AUTO,
+    shortlist: Shortlist = False,
     threads: Threads = None,
     progress: Progress = ProgressMode.AUTO,
 ) -> None:
@@ -77,7 +78,7 @@ def evaluate(
         from regard.translator import load  # torch, which the other form does without
 
         sources, references = _read_both(source, reference_text)
-        translator = load(model, device=device, precision=precision.value, threads=threads)
+        translator = load(model, device=device, precision=precision.value, threads=threads, shortlist=shortlist)
         tell_precision(translator, precision.value, display)
         language = language or translator.settings.data.target_language
         with _maybe_open(output, [source, reference_text]) as out:
@@ -89,8 +90,8 @@ def evaluate(
                     out.write(f"{line}\n")
         name = model.resolve().name
     elif hypothesis and reference and given == 2:
-        if output or beam:
-            raise UserError("--output and --beam are for a model's translations, not for --hypothesis")
+        if output or beam or shortlist:
+            raise UserError("--output, --beam and --shortlist are for a model's translations, not for --hypothesis")
         hypotheses, references = _read_both(hypothesis, reference)
         name = hypothesis.name
     else:

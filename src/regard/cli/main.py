@@ -25,6 +25,7 @@ from regard.cli import (
     quantize,
     report,
     score,
+    shortlist,
     train,
     translate,
 )
@@ -54,6 +55,7 @@ class _Regard(Verbs):
         "inspect",
         "report",
         "quantize",
+        "shortlist",
         "paper",
         "config",
         "doctor",
@@ -96,6 +98,7 @@ for _module, _verb in (
     (inspect, inspect.inspect),
     (report, report.report),
     (quantize, quantize.quantize),
+    (shortlist, shortlist.shortlist),
     (doctor, doctor.doctor),
 ):
     app.command(cls=Verb, epilog=_module.EXAMPLES)(_verb)

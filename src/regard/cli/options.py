@@ -51,6 +51,12 @@ Precision = Annotated[
         "was written.",
     ),
 ]
+Shortlist = Annotated[
+    bool,
+    typer.Option(
+        "--shortlist", help="Consider only the likely words of each sentence, which 'regard shortlist' has found."
+    ),
+]
 Threads = Annotated[
     int | None, typer.Option(min=1, metavar="N", help="Threads to compute with; all cores unless given.")
 ]

@@ -23,7 +23,17 @@ def quantize(
     """
     from regard.errors import UserError
     from regard.files import read_text
-    from regard.model_folder import CARD, WEIGHTS, find_model, named_weights, read_model, round_weights, write_model
+    from regard.model_folder import (
+        CARD,
+        SHORTLIST,
+        WEIGHTS,
+        find_model,
+        named_weights,
+        read_model,
+        read_shortlist,
+        round_weights,
+        write_model,
+    )
 
     loaded = read_model(model)
     if loaded.is_rounded:
@@ -35,5 +45,7 @@ def quantize(
     card = f"{card.rstrip()}\n\nIts weights are rounded to eight bits, by `regard quantize`.\n"
     weights = round_weights(named_weights(loaded.model))
     write_model(out, weights, loaded.vocabulary, loaded.settings, {**loaded.facts, "precision": "int8"}, card)
+    if (home / SHORTLIST).exists():
+        read_shortlist(model, loaded.vocabulary).save(out / SHORTLIST)
     before, after = ((path / WEIGHTS).stat().st_size for path in (folder, out))
     print(f"{out}: {after / 1e6:,.1f} MB of weights instead of {before / 1e6:,.1f} MB")

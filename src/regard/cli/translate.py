@@ -6,7 +6,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from regard.cli.options import Device, ModelPath, Precision, PrecisionName, Progress, ProgressMode, Threads
+from regard.cli.options import (
+    Device,
+    ModelPath,
+    Precision,
+    PrecisionName,
+    Progress,
+    ProgressMode,
+    Shortlist,
+    Threads,
+)
 
 if TYPE_CHECKING:
     from regard.translation import SearchChanges
@@ -87,6 +96,7 @@ def translate(
     ] = None,
     device: Device = "auto",
     precision: Precision = PrecisionName.AUTO,
+    shortlist: Shortlist = False,
     processes: Annotated[
         int | None,
         typer.Option(
@@ -122,6 +132,8 @@ def translate(
     check_input(files or [])
     if not sample and any(one is not None for one in (temperature, top_k, seed)):
         raise UserError("--temperature, --top-k and --seed are for --sample; add it, or leave them out")
+    if sample and shortlist:
+        raise UserError("--sample draws from the whole vocabulary; leave out --shortlist")
     if progress is ProgressMode.AUTO and output is None and sys.stdout is not None and sys.stdout.isatty():
         progress = ProgressMode.PLAIN  # a bar would stand in the way of the text
     asked = {"beam": beam, "length_penalty": length_penalty, "extra_length": extra_length, "n_best": n_best}
@@ -129,5 +141,5 @@ def translate(
     changes: SearchChanges = {"alignments": alignments or as_json, "batch_tokens": batch_tokens, "sampling": sample}
     changes.update({name: value for name, value in (asked | drawing).items() if value is not None})  # type: ignore[typeddict-item]
     form = Form(n_best is not None, scores, alignments, as_json)
-    order = Order(str(model), device, precision.value, threads, changes, form)
+    order = Order(str(model), device, precision.value, threads, changes, form, shortlist)
     translate_files(order, files or [], output, window, processes, launch, open_display(progress.value))

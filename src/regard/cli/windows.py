@@ -39,6 +39,7 @@ class Order:
     threads: int | None
     changes: "SearchChanges"
     form: Form
+    shortlist: bool = False
 
 
 class Window(TypedDict):
@@ -74,7 +75,7 @@ def translate_files(
     order, processes = _choose_processes(order, files, processes, launch)
     translator = load_translator(order, launch)
     tell_precision(translator, order.precision, display)
-    translator.options.change(order.changes)  # raises for what makes no sense, before anything is written
+    translator.change_options(order.changes)  # raises for what makes no sense, before anything is written
     # Somebody who types wants an answer to each line; a stream goes faster in large windows.
     typed = not files and sys.stdin is not None and sys.stdin.isatty()
     window = window or (1 if typed else WINDOW if processes == 1 else _SHARED_WINDOW)
@@ -108,7 +109,7 @@ def load_translator(order: Order, launch: Launch | None) -> "Translator":
     from regard.translator import load
 
     device = order.device if launch is None else str(choose_own_device(order.device, launch.local_rank)[0])
-    return load(order.model, device=device, precision=order.precision, threads=order.threads)
+    return load(order.model, device=device, precision=order.precision, threads=order.threads, shortlist=order.shortlist)
 
 
 def writer(translator: "Translator", order: Order) -> Callable[[Window], Written]:

@@ -4,6 +4,7 @@ Shapes: B batch, T length, D d_model, V vocabulary.
 """
 
 import math
+from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
@@ -50,6 +51,11 @@ class OutputLayer(nn.Module):
     def forward(self, hidden: Tensor) -> Tensor:
         """Turn (…, D) into logits (…, V)."""
         return F.linear(hidden, self.weight)
+
+    def restricted(self, rows: Tensor) -> Callable[[Tensor], Tensor]:
+        """Return what turns (…, D) into the logits (…, R) of the tokens `rows` (R,) alone."""
+        weight = self.weight.detach()[rows]
+        return lambda hidden: F.linear(hidden, weight)
 
     def log_probabilities(self, hidden: Tensor) -> Tensor:
         """Turn (…, D) into log-probabilities (…, V), in single precision or better."""

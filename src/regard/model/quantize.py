@@ -7,6 +7,7 @@ on what else is in its batch. fbgemm, which comes with torch, multiplies the who
 """
 
 import warnings
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
@@ -70,6 +71,10 @@ class Int8Output(OutputLayer):
     def forward(self, hidden: Tensor) -> Tensor:
         """Turn (…, D) into logits (…, V)."""
         return self._linear(hidden)  # type: ignore[no-any-return]
+
+    def restricted(self, rows: Tensor) -> Callable[[Tensor], Tensor]:
+        """Return what turns (…, D) into the logits (…, R) of the tokens `rows` (R,) alone."""
+        return Int8Linear(self.weight[rows])
 
 
 def use_int8_products(model: Transformer) -> None:

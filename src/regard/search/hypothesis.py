@@ -1,6 +1,7 @@
 """A hypothesis: a target sentence that a search has found, with what the model thinks of it."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from torch import Tensor
 
@@ -26,6 +27,10 @@ class Hypothesis:
     def log_probability(self) -> float:
         """The sum of the token scores, log P(target | source)."""
         return sum(self.token_scores)
+
+    def renumbered(self, rows: Sequence[int]) -> "Hypothesis":
+        """Return this hypothesis with the ids that its tokens' numbers stand for, after a search among some `rows`."""
+        return replace(self, tokens=tuple(rows[token] for token in self.tokens))
 
 
 def length_penalty(length: int, alpha: float) -> float:
