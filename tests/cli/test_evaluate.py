@@ -106,8 +106,14 @@ def test_contradictions_are_refused(regard: Regard, odd_model: Path, files: dict
         ([odd_model, "--hypothesis", right, "--reference", right], forms),
         (["--hypothesis", right], forms),
         (["--reference", right], forms),
-        (["--hypothesis", right, "--reference", right, "--beam", "2"], "--output, --beam and --shortlist are for a model's"),
-        (["--hypothesis", right, "--reference", right, "-o", "x"], "--output, --beam and --shortlist are for a model's"),
+        (
+            ["--hypothesis", right, "--reference", right, "--beam", "2"],
+            "are for a model's translations",
+        ),
+        (
+            ["--hypothesis", right, "--reference", right, "-o", "x"],
+            "are for a model's translations",
+        ),
         (["--hypothesis", short, "--reference", right], f"{short}: ends after 1 line, but {right} has 30"),
         ([odd_model, right, short], f"{short}: ends after 1 line, but {right} has 30"),
         (["--hypothesis", right, "--reference", right, "--against", short], "1 translations of 'short' against 30"),

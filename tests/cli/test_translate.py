@@ -442,33 +442,21 @@ def test_torchrun_shares_a_file_out_and_gives_the_lines_back_in_order(
     assert streamed.stdout == alone.out
 
 
-def test_other_processes_are_started_for_large_files_on_a_cpu_only(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_asked_for_needs_no_trial(monkeypatch: pytest.MonkeyPatch) -> None:
     from regard.cli import windows
     from regard.cli.forms import Form
+    from regard.cli.trial import Plan
     from regard.launch import Launch
 
+    def settled(threads: int | None, processes: int | None, launch: Launch | None = None) -> Plan | None:
+        return windows._settle_processes(windows.Order("m", "auto", "auto", threads, {}, Form()), processes, launch)
+
     monkeypatch.setattr(windows, "cores", lambda: 4)
-    monkeypatch.setattr(windows, "_is_cpu", lambda device: device != "cuda")
-    small, large = tmp_path / "small", tmp_path / "large"
-    small.write_bytes(b"a\n")
-    large.write_bytes(b"a\n" * (1 << 19))
-
-    def chosen(files: list[Path], processes: int | None = None, **changes: Any) -> tuple[int, int | None]:
-        order = windows.Order(
-            **{"model": "m", "device": "auto", "precision": "auto", "threads": None, "changes": {}, "form": Form()}
-            | changes
-        )
-        order, count = windows._choose_processes(order, files, processes, None)
-        return count, order.threads
-
-    assert chosen([]) == chosen([small]) == (1, None)
-    assert chosen([large, small]) == (4, 1)
-    assert chosen([large], threads=3) == (1, 3)
-    assert chosen([large], device="cuda") == (1, None)
-    assert chosen([small], processes=2) == (2, 2)
-    assert chosen([small], processes=2, threads=3) == (2, 3)
-    order = windows.Order("m", "auto", "auto", None, {}, Form())
-    assert windows._choose_processes(order, [], None, Launch(0, 8, 0, 2))[1] == 8
-    assert windows._choose_processes(order, [], None, Launch(0, 8, 0, 2))[0].threads == 2
+    assert settled(None, None) is None
+    assert settled(3, None) == Plan(1, 3)
+    assert settled(None, 1) == Plan(1, None)
+    assert settled(None, 2) == Plan(2, 2)
+    assert settled(3, 2) == Plan(2, 3)
+    assert settled(None, None, Launch(0, 8, 0, 2)) == Plan(8, 2)
+    monkeypatch.setattr(windows, "cores", lambda: 1)
+    assert settled(None, None) == Plan(1, None)

@@ -103,7 +103,7 @@ def translate(
             min=1,
             metavar="N",
             help="Processes that share the lines, each with a copy of the model.",
-            show_default="1; on a CPU one a core for files of more than 1 MiB",
+            show_default="on a CPU the first lines tell, if there are many; else 1",
         ),
     ] = None,
     threads: Threads = None,

@@ -9,13 +9,16 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
+from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, TextIO, TypedDict
 
 from regard.cli.forms import Form, formatter
 from regard.cli.lines import Failures, complaints, open_output, read_input
+from regard.cli.trial import LINES, Plan, Trial
 from regard.launch import Launch
-from regard.progress import Display
+from regard.progress import Display, Job
 from regard.system import cores
 
 if TYPE_CHECKING:
@@ -25,7 +28,7 @@ if TYPE_CHECKING:
     from regard.translator import Translator
 
 _SHARED_WINDOW = 512  # lines: small enough for an even share of a file of some thousand lines
-_WORTH_SHARING = 1 << 20  # bytes of text for which it pays to start other processes, which takes them some seconds
+_SHARES = 4  # windows a process of what is known to be all: who is quicker takes more
 _ORDER = "order"
 
 
@@ -46,7 +49,7 @@ class Window(TypedDict):
     """Lines that are translated together, and how many lines went before."""
 
     first: int
-    lines: list[str]
+    lines: Sequence[str]
 
 
 class Written(TypedDict):
@@ -70,30 +73,47 @@ def translate_files(
 
     Raises `typer.Exit` with code 1 if a line could not be translated.
     """
+    import torch
+
     from regard.translator import WINDOW, cut_windows
 
-    order, processes = _choose_processes(order, files, processes, launch)
+    asked = _settle_processes(order, processes, launch)
+    if asked is not None:
+        order = replace(order, threads=asked.threads)
     translator = load_translator(order, launch)
     tell_precision(translator, order.precision, display)
     translator.change_options(order.changes)  # raises for what makes no sense, before anything is written
     # Somebody who types wants an answer to each line; a stream goes faster in large windows.
     typed = not files and sys.stdin is not None and sys.stdin.isatty()
-    window = window or (1 if typed else WINDOW if processes == 1 else _SHARED_WINDOW)
+    window = window or (1 if typed else None)
     complain = complaints(display)
     failures = Failures(complain)
-    windows = _number(cut_windows(read_input(files, complain), window))
-    with (
-        open_output(output, files) as out,
-        _shared(order, processes, launch, display) as share,
-        display.job("translating", unit="lines") as job,
-    ):
-        for written in share(windows, writer(translator, order)):
-            for number, error in written["failures"]:
-                failures.tell(number, error)
-            out.write(written["text"])
-            out.flush()
-            job.advance(written["lines"])
+    lines = read_input(files, complain)
+    write = writer(translator, order)
+    with open_output(output, files) as out, display.job("translating", unit="lines") as job:
+        emit = partial(_emit, out, job, failures)
+        is_tried = asked is None and translator.machine.device.type == "cpu"
+        begin = next(cut_windows(lines, window or WINDOW), []) if is_tried else []
+        trial = Trial(begin, _size(files), cores())
+        for written in trial.run(lambda first, some: write({"first": first, "lines": some}), torch.set_num_threads):
+            emit(written)
+        plan = asked or trial.choice
+        is_all = 0 < len(begin) < WINDOW
+        size = window or _window_lines(plan.processes, len(begin) - trial.done if is_all else None)
+        windows = _number(cut_windows(chain(begin[trial.done :], lines), size), trial.done)
+        with _shared(order, plan, launch, display) as share:
+            for written in share(windows, write):
+                emit(written)
     failures.end()
+
+
+def _emit(out: TextIO, job: Job, failures: Failures, written: "Written") -> None:
+    """Write what there is for a window, and say which of its lines failed."""
+    for number, error in written["failures"]:
+        failures.tell(number, error)
+    out.write(written["text"])
+    out.flush()
+    job.advance(written["lines"])
 
 
 def tell_precision(translator: "Translator", asked: str, display: Display) -> None:
@@ -129,8 +149,7 @@ def writer(translator: "Translator", order: Order) -> Callable[[Window], Written
     return write
 
 
-def _number(windows: Iterable[list[str]]) -> Iterator[Window]:
-    first = 0
+def _number(windows: Iterable[list[str]], first: int) -> Iterator[Window]:
     for lines in windows:
         yield {"first": first, "lines": lines}
         first += len(lines)
@@ -141,21 +160,25 @@ def _number(windows: Iterable[list[str]]) -> Iterator[Window]:
 Share = Callable[[Iterator[Window], Callable[[Window], Written]], Iterable[Written]]
 
 
-def _choose_processes(
-    order: Order, files: Sequence[Path], processes: int | None, launch: Launch | None
-) -> tuple[Order, int]:
-    """Return the number of processes, and the order with the threads of each.
-
-    Unless asked, several processes are used on a CPU alone, and only for files that are worth starting them.
-    """
+def _settle_processes(order: Order, processes: int | None, launch: Launch | None) -> Plan | None:
+    """Return the processes and the threads of each, as torchrun or the user has decided; None if a trial has to."""
     if launch is not None:
-        return replace(order, threads=order.threads or max(1, cores() // launch.local_size)), launch.size
-    if processes is None:
-        worth = order.threads is None and cores() > 1 and _size(files) >= _WORTH_SHARING and _is_cpu(order.device)
-        processes = cores() if worth else 1
+        return Plan(launch.size, order.threads or max(1, cores() // launch.local_size))
+    if processes is None and order.threads is None and cores() > 1:
+        return None
+    if processes is None or processes == 1:
+        return Plan(1, order.threads)
+    return Plan(processes, order.threads or max(1, cores() // processes))
+
+
+def _window_lines(processes: int, left: int | None) -> int:
+    """Return the lines of a window; if it is known how many are `left`, so few that every process gets some."""
+    from regard.translator import WINDOW
+
     if processes == 1:
-        return order, 1
-    return replace(order, threads=order.threads or max(1, cores() // processes)), processes
+        return WINDOW
+    share = _SHARED_WINDOW if left is None else -(-left // (_SHARES * processes))
+    return min(_SHARED_WINDOW, max(LINES, share))
 
 
 def _size(files: Sequence[Path]) -> int:
@@ -163,29 +186,25 @@ def _size(files: Sequence[Path]) -> int:
     return sum(path.stat().st_size for path in files if path.is_file())
 
 
-def _is_cpu(device: str) -> bool:
-    from regard.machine import choose_device
-
-    return choose_device(device)[0].type == "cpu"
-
-
 @contextmanager
-def _shared(order: Order, processes: int, launch: Launch | None, display: Display) -> Iterator[Share]:
+def _shared(order: Order, plan: Plan, launch: Launch | None, display: Display) -> Iterator[Share]:
     """Give what translates a stream of windows: this process alone, or together with others."""
-    if processes == 1:
+    if plan.processes > 1 or plan.reason is not None:
+        display.say(plan.describe())
+    if plan.processes == 1:
         yield lambda windows, write: map(write, windows)
         return
     from regard.children import start_children
     from regard.sharing import Crew, share_out, torchrun_store
 
-    display.say(f"{processes} processes of {order.threads} thread{'' if order.threads == 1 else 's'} share the lines")
+    order = replace(order, threads=plan.threads)
     if launch is not None:
         with torchrun_store(launch) as store:
             store.set(_ORDER, json.dumps(asdict(order)))
-            yield lambda windows, write: share_out(Crew(store, processes), windows, write)
+            yield lambda windows, write: share_out(Crew(store, plan.processes), windows, write)
         return
-    with start_children(processes, help_to_translate, (asdict(order), None)) as children:
-        crew = Crew(children.store, processes, children.check)
+    with start_children(plan.processes, help_to_translate, (asdict(order), None)) as children:
+        crew = Crew(children.store, plan.processes, children.check)
         yield lambda windows, write: share_out(crew, windows, write)
 
 
