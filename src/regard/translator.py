@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Unpack, overload
+from typing import Any, Unpack, overload
 
 import torch
 from torch import Tensor
@@ -17,14 +17,16 @@ from regard.attention_maps import AttentionMaps, align, alignment_layers, words_
 from regard.errors import UserError
 from regard.machine import Machine, choose_machine
 from regard.model.observe import observe_attention, observe_cross_attention
-from regard.model.protocol import StateType, TranslationModel
+from regard.model.protocol import TranslationModel
 from regard.model.quantize import use_int8_products
 from regard.model.restricted import RestrictedModel
 from regard.model.transformer import Transformer
 from regard.model_folder import read_model, read_shortlist
+from regard.native.model import NativeModel, lay_out_for
 from regard.search.beam import beam_search
 from regard.search.greedy import greedy_search
 from regard.search.hypothesis import Hypothesis, length_penalty
+from regard.search.predictor import Array, Predictor
 from regard.search.sample import sample
 from regard.search.scoring import score_targets
 from regard.seeds import mix
@@ -61,10 +63,12 @@ class Translator:
         machine: Machine,
         longest: int | None = None,
         shortlist: Shortlist | None = None,
+        native: NativeModel | None = None,
     ) -> None:
         """Make a translator; `longest` is the longest source sentence the model has seen, in subwords.
 
-        With a shortlist, a sentence is translated with the tokens of its own list alone.
+        With a shortlist, a sentence is translated with the tokens of its own list alone. `native` is the same model,
+        laid out for the compiled engine, which searches instead of torch.
         """
         self.model = model.to(machine.device).eval()
         self.longest = min(longest or settings.data.max_length, settings.data.max_length)
@@ -72,6 +76,7 @@ class Translator:
         self.settings = settings
         self.machine = machine
         self.shortlist = shortlist
+        self.native = native
         search = settings.search
         self.options = SearchOptions(search.beam, search.length_penalty, search.extra_length)
 
@@ -174,17 +179,23 @@ class Translator:
                 found = sample(self.model, src, limits, seeds, options.n_best, options.temperature, options.top_k)
             elif self.shortlist is not None:
                 batch = self.shortlist.batch([unit.tokens for unit in units])
-                rows, allowed = (torch.from_numpy(part).to(src.device) for part in batch)
-                found = _search_best(RestrictedModel(self.model, rows, allowed), src, limits, options)
+                found = _search_best(self._restricted(*batch), src, limits, options)
                 found = [[one.renumbered(batch.rows.tolist()) for one in best] for best in found]
             else:
-                found = _search_best(self.model, src, limits, options)
+                found = _search_best(self.native or self.model, src, limits, options)
             nothing: list[list[Points]] = [[()] * len(row) for row in found]
             alignments = self._align_found(units, found) if options.alignments else nothing
         return [
             [self._candidate(*pair) for pair in zip(hypotheses, points, strict=True)]
             for hypotheses, points in zip(found, alignments, strict=True)
         ]
+
+    def _restricted(self, rows: Array, allowed: Array) -> RestrictedModel | NativeModel:
+        """Return the model with these tokens alone, and each sentence of a batch with those that it is allowed."""
+        if self.native is not None:
+            return self.native.restricted(rows, allowed)
+        device = self.machine.device
+        return RestrictedModel(self.model, torch.from_numpy(rows).to(device), torch.from_numpy(allowed).to(device))
 
     def _candidate(self, hypothesis: Hypothesis, alignment: Points) -> Candidate:
         return Candidate(
@@ -270,7 +281,7 @@ class Translator:
 
 
 def _search_best(
-    model: TranslationModel[StateType], src: Tensor, limits: Tensor, options: SearchOptions
+    model: TranslationModel[Any] | Predictor[Any], src: Tensor, limits: Tensor, options: SearchOptions
 ) -> list[list[Hypothesis]]:
     """Return each sentence's best hypotheses, as many as the options want."""
     if options.beam == 1:
@@ -297,10 +308,11 @@ def load(
     if precision == "auto" and loaded.is_rounded:
         precision = "int8"
     machine = choose_machine(device, precision, threads)
+    native = lay_out_for(machine, loaded.model)
     if machine.precision == "int8":
         use_int8_products(loaded.model)
     longest = loaded.facts.get("longest_source")
-    return Translator(loaded.model, loaded.vocabulary, loaded.settings, machine, longest, words)
+    return Translator(loaded.model, loaded.vocabulary, loaded.settings, machine, longest, words, native)
 
 
 def cut_windows(lines: Iterable[str], most: int) -> Iterator[list[str]]:

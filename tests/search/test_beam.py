@@ -25,7 +25,7 @@ def limits_of(*limits):
 
 def without_bound(live, finished, limits, alpha, wanted):
     """Keep a sentence going as long as a hypothesis of it is alive."""
-    return (live.log_probability > float("-inf")).any(dim=1).nonzero().squeeze(1)
+    return (live.log_probability > float("-inf")).any(axis=1).nonzero()[0].tolist()
 
 
 # ---- the right result ------------------------------------------------------------------------------------------------

@@ -15,9 +15,10 @@ def doctor() -> None:
     from regard import __version__
     from regard.cli.table import print_table
     from regard.machine import bfloat16_works, choose_machine, matrix_speed
+    from regard.native.library import find_library
     from regard.system import cores, memory_total
 
-    machine = choose_machine()
+    machine, library = choose_machine(), find_library()
     cpu = "works" if bfloat16_works() else "not safe here: a probe of it failed, so float32 is used"
     rows = [
         ["regard", __version__],
@@ -32,6 +33,7 @@ def doctor() -> None:
             "float32 products",
             f"{matrix_speed(1):,.0f} GFLOP/s on one thread, {matrix_speed(machine.threads):,.0f} on {machine.threads}",
         ],
+        ["compiled search", "none: torch searches" if library is None else f"for processors with {library.kind}"],
         *([f"regard will use: {name}", str(choice)] for name, choice in machine.choices.items()),
     ]
     print_table(["what", "found"], rows)

@@ -2,7 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from torch import Tensor
 
 from regard.errors import RegardError
@@ -43,9 +46,9 @@ def make_hypothesis(tokens: list[int], token_scores: list[float], alpha: float) 
     return Hypothesis(tuple(tokens), tuple(token_scores), sum(token_scores) / length_penalty(len(tokens), alpha))
 
 
-def check_numbers(best: Tensor) -> None:
+def check_numbers(best: NDArray[Any]) -> None:
     """Raise `NotANumberError` if one of the best scores of a step is NaN; one NaN makes a whole distribution NaN."""
-    if bool(best.isnan().any()):
+    if np.isnan(best).any():
         raise NotANumberError(
             "the model's probabilities are not numbers; its weights are damaged, or its precision is too low"
         )

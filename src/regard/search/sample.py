@@ -45,7 +45,7 @@ def sample(
         noise = torch.stack([_gumbel(samples, scores.size(2), chance[i]) for i in going.tolist()]).to(scores)
         tokens = (_likeliest(scores, top_k) / temperature + noise).argmax(dim=2)  # (B, K)
         drawn = scores.gather(2, tokens[:, :, None]).squeeze(2)
-        check_numbers(drawn)
+        check_numbers(drawn.cpu().numpy())
         for row, sentence in enumerate(going.tolist()):
             for k in range(samples):
                 if not ended[row, k]:

@@ -12,6 +12,7 @@ from regard.machine import Machine
 from regard.model.build import build_model
 from regard.model.transformer import count_weights
 from regard.model_folder import load_weights, write_model
+from regard.native.model import lay_out_for
 from regard.progress import Display, duration
 from regard.settings import Settings, TrainingSettings
 from regard.text.corpus import Pair
@@ -47,7 +48,8 @@ def finish(
 
     origin = Origin.read(run.origin)
     longest = max(prepared.train.longest_source, origin.longest_source if origin else 0)
-    translator = Translator(model, vocabulary, settings, machine, longest)
+    native = lay_out_for(machine, model)
+    translator = Translator(model, vocabulary, settings, machine, longest, native=native)
     pairs, translations, scores = score_validation(translator, display)
     facts: dict[str, Any] = {
         "weights": count_weights(model),

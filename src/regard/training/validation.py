@@ -13,6 +13,7 @@ from regard.data.store import Store
 from regard.evaluate import bleu
 from regard.machine import Machine
 from regard.model.transformer import Transformer
+from regard.native.model import lay_out_for
 from regard.settings import Corpus, Settings
 from regard.text.corpus import Pair, read_pairs
 from regard.training.distributed import World
@@ -96,7 +97,9 @@ def validate(
     if data.valid is not None:
         loss = validation_loss(model, data.valid, settings.training.piece_tokens, machine, world)
     if pairs and settings.training.validation_bleu:
-        translator = Translator(model, data.vocabulary, settings, machine, data.train.longest_source)
+        native = lay_out_for(machine, model)
+        longest = data.train.longest_source
+        translator = Translator(model, data.vocabulary, settings, machine, longest, native=native)
         part = translator.translate([pair.source for pair in world.share(pairs)], beam=1)
         texts = world.gather([found.text for found in part])
         score = bleu(texts, [pair.target for pair in pairs])

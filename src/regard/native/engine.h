@@ -1,0 +1,78 @@
+/* What Python and the engine tell each other; regard/native/library.py has the same structures. */
+
+#ifndef REGARD_ENGINE_H
+#define REGARD_ENGINE_H
+
+#include <stdint.h>
+
+#define INTERFACE 1 /* raised when this file changes: an old library must not meet new Python */
+
+/* A linear map y = x Wᵀ + b, its weights laid out in panels (products.h). */
+typedef struct {
+    int32_t inputs;
+    int32_t outputs;
+    const void *panels;
+    const float *scale; /* of each output, if the panels hold whole numbers of eight bits; NULL: they hold floats */
+    const float *bias;  /* NULL: none */
+} Linear;
+
+/* A layer norm; weight NULL: there is none here. */
+typedef struct {
+    const float *weight;
+    const float *bias;
+} Norm;
+
+/* A layer of either stack; an encoder's has no cross-attention. */
+typedef struct {
+    Linear query_key_value;
+    Linear self_output;
+    Linear cross_query;
+    Linear cross_key_value;
+    Linear cross_output;
+    Linear inner;
+    Linear outer;
+    Norm self_norm;
+    Norm cross_norm;
+    Norm feed_forward_norm;
+} Layer;
+
+/* An encoder or a decoder. */
+typedef struct {
+    int32_t layers;
+    int32_t heads;
+    int32_t d_model;
+    int32_t d_k;
+    int32_t d_v;
+    int32_t d_ff;
+    int32_t pre_norm;
+    int32_t positions; /* rows of `position`; past the last one that one serves on */
+    float epsilon;     /* of layer norms */
+    float scale;       /* of embeddings */
+    const Layer *layer;
+    Norm last_norm;
+    const float *embedding; /* (V, d_model) */
+    const float *position;  /* (positions, d_model) */
+} Stack;
+
+/* One step of a search: rows are hypotheses, `beams` of each sentence. */
+typedef struct {
+    int32_t sentences;
+    int32_t beams;
+    int32_t past;              /* positions before this one */
+    int32_t count;             /* of the likeliest tokens that are wanted */
+    const int32_t *tokens;     /* (rows) the newest token of each */
+    const int32_t *sentence;   /* (sentences) which sentence of the batch this is */
+    const int64_t *starts;     /* (batch) where a sentence's keys and values begin in a layer's part of `memory` */
+    const int32_t *lengths;    /* (batch) of the sources */
+    const float *memory;       /* (layers, memory_size) keys and values of the sources */
+    int64_t memory_size;
+    float *const *kept;        /* (past + 1) keys and values of each step, (layers, kept_rows[t], H·(d_k + d_v)) */
+    const int32_t *kept_rows;  /* (past + 1) */
+    const int32_t *ancestors;  /* (past, rows) the row of step t that a hypothesis comes from */
+    const uint8_t *at_limit;   /* (sentences) whether only the end token may follow */
+    const uint8_t *allowed;    /* (batch, output.outputs) which outputs a sentence may use; NULL: all */
+    float *scores;             /* (rows, count) log-probabilities, best first */
+    int32_t *best;             /* (rows, count) tokens */
+} Step;
+
+#endif

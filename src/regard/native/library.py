@@ -1,0 +1,149 @@
+"""The compiled library: found, loaded, and described to ctypes. engine.h has the same structures.
+
+A C compiler builds it when regard is installed. Where there was none, or the processor is of another kind, there is no
+library, and torch computes what it would have computed.
+"""
+
+import ctypes
+import os
+from ctypes import POINTER, c_float, c_int, c_int32, c_int64, c_void_p
+from functools import cache
+from importlib.machinery import EXTENSION_SUFFIXES
+from pathlib import Path
+from typing import Any, NamedTuple
+
+_NAME = "_engine"
+_SWITCH = "REGARD_NATIVE"  # the environment's way to say "off"
+_INTERFACE = 1  # of engine.h
+_KINDS = {512: "avx512", 256: "avx2"}
+
+
+class LinearStruct(ctypes.Structure):
+    """A linear map with its weights in panels."""
+
+    _fields_ = (
+        ("inputs", c_int32),
+        ("outputs", c_int32),
+        ("panels", c_void_p),
+        ("scale", c_void_p),
+        ("bias", c_void_p),
+    )
+
+
+class NormStruct(ctypes.Structure):
+    """A layer norm's weight and bias."""
+
+    _fields_ = (("weight", c_void_p), ("bias", c_void_p))
+
+
+class LayerStruct(ctypes.Structure):
+    """A layer of the encoder or the decoder."""
+
+    _fields_ = (
+        ("query_key_value", LinearStruct),
+        ("self_output", LinearStruct),
+        ("cross_query", LinearStruct),
+        ("cross_key_value", LinearStruct),
+        ("cross_output", LinearStruct),
+        ("inner", LinearStruct),
+        ("outer", LinearStruct),
+        ("self_norm", NormStruct),
+        ("cross_norm", NormStruct),
+        ("feed_forward_norm", NormStruct),
+    )
+
+
+class StackStruct(ctypes.Structure):
+    """An encoder or a decoder."""
+
+    _fields_ = (
+        ("layers", c_int32),
+        ("heads", c_int32),
+        ("d_model", c_int32),
+        ("d_k", c_int32),
+        ("d_v", c_int32),
+        ("d_ff", c_int32),
+        ("pre_norm", c_int32),
+        ("positions", c_int32),
+        ("epsilon", c_float),
+        ("scale", c_float),
+        ("layer", POINTER(LayerStruct)),
+        ("last_norm", NormStruct),
+        ("embedding", c_void_p),
+        ("position", c_void_p),
+    )
+
+
+class StepStruct(ctypes.Structure):
+    """One step of a search."""
+
+    _fields_ = (
+        ("sentences", c_int32),
+        ("beams", c_int32),
+        ("past", c_int32),
+        ("count", c_int32),
+        ("tokens", c_void_p),
+        ("sentence", c_void_p),
+        ("starts", c_void_p),
+        ("lengths", c_void_p),
+        ("memory", c_void_p),
+        ("memory_size", c_int64),
+        ("kept", c_void_p),
+        ("kept_rows", c_void_p),
+        ("ancestors", c_void_p),
+        ("at_limit", c_void_p),
+        ("allowed", c_void_p),
+        ("scores", c_void_p),
+        ("best", c_void_p),
+    )
+
+
+class Library(NamedTuple):
+    """The functions for one kind of processor, and what they need to know to lay out weights."""
+
+    kind: str
+    panel: int  # outputs of a panel
+    has_int8: bool
+    encode: Any
+    remember: Any
+    memory_size: Any
+    step: Any
+
+
+@cache
+def find_library() -> Library | None:
+    """Return the library for this processor, or None if there is none or it is not wished for."""
+    if os.environ.get(_SWITCH) == "off":
+        return None
+    loaded = _load()
+    kind = None if loaded is None else _KINDS.get(loaded.regard_kind())
+    return None if kind is None else library_of(kind)
+
+
+def library_of(kind: str) -> Library:
+    """Return the functions for a kind of processor, which must be able to run them."""
+    loaded = _load()
+    assert loaded is not None
+    encode, remember, memory_size, step = (
+        getattr(loaded, f"regard_{name}_{kind}") for name in ("encode", "remember", "memory_size", "step")
+    )
+    encode.argtypes = [POINTER(StackStruct), c_int, c_void_p, c_void_p, c_void_p]
+    remember.argtypes = [POINTER(StackStruct), c_int, c_void_p, c_void_p, c_void_p, c_void_p, c_int64]
+    memory_size.argtypes, memory_size.restype = [POINTER(StackStruct), c_int], c_int64
+    step.argtypes = [POINTER(StackStruct), POINTER(LinearStruct), POINTER(StepStruct)]
+    wide = kind == "avx512"
+    return Library(kind, 32 if wide else 16, wide, encode, remember, memory_size, step)
+
+
+@cache
+def _load() -> ctypes.CDLL | None:
+    """Load the file that was built beside this one; one that does not fit is as good as none."""
+    for suffix in EXTENSION_SUFFIXES:
+        path = Path(__file__).with_name(_NAME + suffix)
+        if path.exists():
+            try:
+                loaded = ctypes.CDLL(str(path))
+            except OSError:
+                return None
+            return loaded if loaded.regard_interface() == _INTERFACE else None
+    return None

@@ -1,0 +1,181 @@
+/* Matrix products x Wᵀ whose weights were laid out once.
+ *
+ * A panel holds the weights of 2 × WIDTH outputs, input by input: a step of the innermost loop reads two vectors of
+ * weights and, for each row of a tile, one number of input. In eight bits a step takes four inputs at once: weights are
+ * 0 to 255 (128 added), inputs -127 to 127, and the 128 comes off again at the end, times the sum of a row's inputs. */
+
+#include <stddef.h>
+#include <string.h>
+
+/* Weights are read once from end to end, so that memory can be asked for them well before they are needed: the
+ * processor's own guesses end at every page of 4 KiB. Asking past the end does no harm. */
+#define AHEAD 4096
+#define ask_for(address) _mm_prefetch((const char *)(address) + AHEAD, _MM_HINT_T0)
+
+enum { PANEL = 2 * WIDTH, CHUNK = 18 * ROWS }; /* outputs of a panel; rows that share a pass over the weights */
+
+static inline int rounded_up(int number, int unit) { return (number + unit - 1) / unit * unit; }
+
+/* Rows of input in eight bits. */
+typedef struct {
+    const int8_t *numbers; /* (rows, inputs) */
+    const float *scale;    /* (rows) of the numbers */
+    const int32_t *offset; /* (rows) 128 times the sum of a row's numbers */
+} Input;
+
+/* Store the first `columns` sums of a row of a tile, with bias, and without what is below zero if `rectify`. */
+static inline __attribute__((always_inline)) void finish_row(
+    Vector first, Vector second, float *to, int columns, const float *bias, int rectify) {
+    if (columns == PANEL) {
+        if (bias) {
+            first += load(bias);
+            second += load(bias + WIDTH);
+        }
+        if (rectify) {
+            first = larger(all(0), first); /* NaN stays NaN */
+            second = larger(all(0), second);
+        }
+        store(to, first);
+        store(to + WIDTH, second);
+        return;
+    }
+    float sums[PANEL];
+    store(sums, first);
+    store(sums + WIDTH, second);
+    for (int column = 0; column < columns; column++) {
+        float sum = sums[column] + (bias ? bias[column] : 0);
+        to[column] = rectify && sum < 0 ? 0 : sum;
+    }
+}
+
+static inline __attribute__((always_inline)) void float_tile(
+    int rows, const float *x, ptrdiff_t stride, const float *panel, int inputs, float *y, ptrdiff_t y_stride,
+    int columns, const float *bias, int rectify) {
+    Vector sums[ROWS][2];
+#pragma GCC unroll 16
+    for (int row = 0; row < rows; row++) sums[row][0] = sums[row][1] = all(0);
+    for (int input = 0; input < inputs; input++) {
+        const float *weights = panel + (ptrdiff_t)input * PANEL;
+        Vector first = load(weights), second = load(weights + WIDTH);
+        ask_for(weights);
+        ask_for(weights + WIDTH);
+#pragma GCC unroll 16
+        for (int row = 0; row < rows; row++) {
+            Vector number = all(x[row * stride + input]);
+            sums[row][0] = multiply_add(number, first, sums[row][0]);
+            sums[row][1] = multiply_add(number, second, sums[row][1]);
+        }
+    }
+#pragma GCC unroll 16
+    for (int row = 0; row < rows; row++)
+        finish_row(sums[row][0], sums[row][1], y + row * y_stride, columns, bias, rectify);
+}
+
+/* A tile's number of rows is a constant where it is computed, so that its sums stay in registers. */
+#define AT_MOST(n) ((n) < ROWS ? (n) : ROWS)
+#define BY_ROWS(rows, tile)                                                                                          \
+    switch (rows) {                                                                                                  \
+        case 1: tile(1); break;                                                                                      \
+        case 2: tile(2); break;                                                                                      \
+        case 3: tile(3); break;                                                                                      \
+        case 4: tile(4); break;                                                                                      \
+        case 5: tile(5); break;                                                                                      \
+        case 6: tile(6); break;                                                                                      \
+        case 7: tile(AT_MOST(7)); break;                                                                             \
+        case 8: tile(AT_MOST(8)); break;                                                                             \
+        case 9: tile(AT_MOST(9)); break;                                                                             \
+        case 10: tile(AT_MOST(10)); break;                                                                           \
+        case 11: tile(AT_MOST(11)); break;                                                                           \
+        default: tile(AT_MOST(12)); break;                                                                           \
+    }
+
+/* y (rows, outputs) = x (rows, inputs) · panels. */
+static void multiply(
+    const float *x, ptrdiff_t stride, int rows, const float *panels, int inputs, int outputs, float *y,
+    ptrdiff_t y_stride, const float *bias, int rectify) {
+    for (int column = 0; column < outputs; column += PANEL) {
+        const float *panel = panels + (ptrdiff_t)column * inputs;
+        const float *panel_bias = bias ? bias + column : NULL;
+        int columns = outputs - column < PANEL ? outputs - column : PANEL;
+        for (int row = 0; row < rows; row += ROWS) {
+            int count = rows - row < ROWS ? rows - row : ROWS;
+#define TILE(n)                                                                                                      \
+    float_tile(n, x + row * stride, stride, panel, inputs, y + row * y_stride + column, y_stride, columns, panel_bias, \
+               rectify)
+            BY_ROWS(count, TILE)
+#undef TILE
+        }
+    }
+}
+
+#if WIDTH == 16
+static inline __attribute__((always_inline)) void number_tile(
+    int rows, const int8_t *x, ptrdiff_t stride, const uint8_t *panel, int inputs, const float *row_scale,
+    const int32_t *offset, const float *scale, float *y, ptrdiff_t y_stride, int columns, const float *bias,
+    int rectify) {
+    __m512i sums[ROWS][2];
+#pragma GCC unroll 16
+    for (int row = 0; row < rows; row++) sums[row][0] = sums[row][1] = _mm512_setzero_si512();
+    for (int input = 0; input < inputs; input += 4) {
+        const uint8_t *weights = panel + (ptrdiff_t)input * PANEL;
+        __m512i first = _mm512_loadu_si512(weights), second = _mm512_loadu_si512(weights + 64);
+        ask_for(weights);
+        ask_for(weights + 64);
+#pragma GCC unroll 16
+        for (int row = 0; row < rows; row++) {
+            int32_t four;
+            memcpy(&four, x + row * stride + input, 4);
+            __m512i numbers = _mm512_set1_epi32(four);
+            sums[row][0] = _mm512_dpbusd_epi32(sums[row][0], first, numbers);
+            sums[row][1] = _mm512_dpbusd_epi32(sums[row][1], second, numbers);
+        }
+    }
+#pragma GCC unroll 16
+    for (int row = 0; row < rows; row++) {
+        __m512i added = _mm512_set1_epi32(offset[row]);
+        Vector first = _mm512_cvtepi32_ps(_mm512_sub_epi32(sums[row][0], added));
+        Vector second = _mm512_cvtepi32_ps(_mm512_sub_epi32(sums[row][1], added));
+        Vector factor = all(row_scale[row]);
+        finish_row(first * factor * load(scale), second * factor * load(scale + WIDTH), y + row * y_stride, columns,
+                   bias, rectify);
+    }
+}
+
+/* Round a row to whole numbers from -127 to 127 times its scale. */
+static void round_row(const float *x, int inputs, int8_t *numbers, float *scale, int32_t *offset) {
+    Vector most = all(0), nothing = all(0);
+    for (int at = 0; at < inputs; at += WIDTH) {
+        most = larger(_mm512_abs_ps(load(x + at)), most);
+        nothing = multiply_add(load(x + at), all(0), nothing); /* NaN if one of them is, which `larger` would hide */
+    }
+    float largest = largest_of(most);
+    largest = largest < 1e-30f ? 1e-30f : largest;
+    Vector factor = all(127 / largest);
+    __m512i sum = _mm512_setzero_si512();
+    for (int at = 0; at < inputs; at += WIDTH) {
+        __m512i whole = _mm512_cvtps_epi32(load(x + at) * factor);
+        sum = _mm512_add_epi32(sum, whole);
+        _mm_storeu_si128((__m128i *)(numbers + at), _mm512_cvtsepi32_epi8(whole));
+    }
+    *scale = largest / 127 + add_up(nothing);
+    *offset = 128 * _mm512_reduce_add_epi32(sum);
+}
+
+static void multiply_numbers(
+    const Input *x, int rows, const Linear *linear, int from, int to, float *y, ptrdiff_t y_stride, int rectify) {
+    int inputs = linear->inputs;
+    for (int column = from; column < to; column += PANEL) {
+        const uint8_t *panel = (const uint8_t *)linear->panels + (ptrdiff_t)column * inputs;
+        const float *bias = linear->bias ? linear->bias + column : NULL;
+        int columns = linear->outputs - column < PANEL ? linear->outputs - column : PANEL;
+        for (int row = 0; row < rows; row += ROWS) {
+            int count = rows - row < ROWS ? rows - row : ROWS;
+#define TILE(n)                                                                                                      \
+    number_tile(n, x->numbers + (ptrdiff_t)row * inputs, inputs, panel, inputs, x->scale + row, x->offset + row,     \
+                linear->scale + column, y + row * y_stride + column - from, y_stride, columns, bias, rectify)
+            BY_ROWS(count, TILE)
+#undef TILE
+        }
+    }
+}
+#endif
