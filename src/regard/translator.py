@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from regard.attention_maps import AttentionMaps, align, alignment_layers, words_alignment
+from regard.engine import NativeModel, lay_out_for
 from regard.errors import UserError
 from regard.machine import Machine, choose_machine
 from regard.model.observe import observe_attention, observe_cross_attention
@@ -22,7 +23,6 @@ from regard.model.quantize import use_int8_products
 from regard.model.restricted import RestrictedModel
 from regard.model.transformer import Transformer
 from regard.model_folder import read_model, read_shortlist
-from regard.native.model import NativeModel, lay_out_for
 from regard.search.beam import beam_search
 from regard.search.greedy import greedy_search
 from regard.search.hypothesis import Hypothesis, length_penalty

@@ -49,11 +49,14 @@ static inline __attribute__((always_inline)) void finish_row(
 }
 
 static inline __attribute__((always_inline)) void float_tile(
-    int rows, const float *x, ptrdiff_t stride, const float *panel, int inputs, float *y, ptrdiff_t y_stride,
-    int columns, const float *bias, int rectify) {
+    int rows, const float *x, ptrdiff_t stride, ptrdiff_t step, const float *panel, int inputs, float *y,
+    ptrdiff_t y_stride, int columns, const float *bias, int rectify, int add) {
     Vector sums[ROWS][2];
 #pragma GCC unroll 16
-    for (int row = 0; row < rows; row++) sums[row][0] = sums[row][1] = all(0);
+    for (int row = 0; row < rows; row++) {
+        sums[row][0] = add ? load(y + row * y_stride) : all(0);
+        sums[row][1] = add ? load(y + row * y_stride + WIDTH) : all(0);
+    }
     for (int input = 0; input < inputs; input++) {
         const float *weights = panel + (ptrdiff_t)input * PANEL;
         Vector first = load(weights), second = load(weights + WIDTH);
@@ -61,7 +64,7 @@ static inline __attribute__((always_inline)) void float_tile(
         ask_for(weights + WIDTH);
 #pragma GCC unroll 16
         for (int row = 0; row < rows; row++) {
-            Vector number = all(x[row * stride + input]);
+            Vector number = all(x[row * stride + input * step]);
             sums[row][0] = multiply_add(number, first, sums[row][0]);
             sums[row][1] = multiply_add(number, second, sums[row][1]);
         }
@@ -100,8 +103,25 @@ static void multiply(
         for (int row = 0; row < rows; row += ROWS) {
             int count = rows - row < ROWS ? rows - row : ROWS;
 #define TILE(n)                                                                                                      \
-    float_tile(n, x + row * stride, stride, panel, inputs, y + row * y_stride + column, y_stride, columns, panel_bias, \
-               rectify)
+    float_tile(n, x + row * stride, stride, 1, panel, inputs, y + row * y_stride + column, y_stride, columns,         \
+               panel_bias, rectify, 0)
+            BY_ROWS(count, TILE)
+#undef TILE
+        }
+    }
+}
+
+/* y (rows, outputs) = xᵀ (rows, inputs) · panels, where x is (inputs, rows). */
+static inline void multiply_transposed(
+    const float *x, ptrdiff_t stride, int rows, const float *panels, int inputs, int outputs, float *y,
+    ptrdiff_t y_stride) {
+    for (int column = 0; column < outputs; column += PANEL) {
+        const float *panel = panels + (ptrdiff_t)column * inputs;
+        int columns = outputs - column < PANEL ? outputs - column : PANEL;
+        for (int row = 0; row < rows; row += ROWS) {
+            int count = rows - row < ROWS ? rows - row : ROWS;
+#define TILE(n)                                                                                                      \
+    float_tile(n, x + row, 1, stride, panel, inputs, y + row * y_stride + column, y_stride, columns, NULL, 0, 0)
             BY_ROWS(count, TILE)
 #undef TILE
         }

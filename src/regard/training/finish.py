@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from regard.data.prepare import Prepared
+from regard.engine import lay_out_for
 from regard.errors import RegardError, TrainingError
 from regard.evaluate import Score, score_all
 from regard.machine import Machine
 from regard.model.build import build_model
 from regard.model.transformer import count_weights
 from regard.model_folder import load_weights, write_model
-from regard.native.model import lay_out_for
 from regard.progress import Display, duration
 from regard.settings import Settings, TrainingSettings
 from regard.text.corpus import Pair

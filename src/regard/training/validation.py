@@ -10,10 +10,10 @@ import torch
 from regard.data.batches import collate, sequential_pieces
 from regard.data.prepare import Prepared
 from regard.data.store import Store
+from regard.engine import lay_out_for
 from regard.evaluate import bleu
 from regard.machine import Machine
 from regard.model.transformer import Transformer
-from regard.native.model import lay_out_for
 from regard.settings import Corpus, Settings
 from regard.text.corpus import Pair, read_pairs
 from regard.training.distributed import World

@@ -6,11 +6,11 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from regard.engine import NativeModel, can_run, lay_out_for
 from regard.machine import choose_machine
 from regard.model.quantize import use_int8_products
 from regard.model.restricted import RestrictedModel
 from regard.native.library import find_library, library_of
-from regard.native.model import NativeModel, can_run, lay_out_for
 from regard.search.beam import beam_search
 from regard.search.greedy import greedy_search
 from regard.search.hypothesis import NotANumberError
