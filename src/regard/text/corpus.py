@@ -8,7 +8,7 @@ import gzip
 import re
 import zlib
 from collections.abc import Iterator
-from itertools import count, islice
+from itertools import chain, count, islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -45,8 +45,9 @@ class PairChunk(NamedTuple):
 
 def read_lines(path: Path) -> Iterator[str]:
     """Yield the lines of a UTF-8 text file without their ends; raises `CorpusError` for whatever is not text."""
-    for first_line, block in _read_blocks(path):
-        yield from _decode(path, first_line, block).removesuffix("\n").split("\n")
+    return chain.from_iterable(
+        _decode(path, first_line, block).removesuffix("\n").split("\n") for first_line, block in _read_blocks(path)
+    )
 
 
 def _read_blocks(path: Path) -> Iterator[tuple[int, bytes]]:
