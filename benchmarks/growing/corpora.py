@@ -143,7 +143,7 @@ def measure_preparation(point: Point) -> dict[str, Any]:
         settings = settings.model_copy(update={"data": settings.data.model_copy(update={"vocabulary": model})})
         processor = SentencePieceProcessor(model_file=str(model))
         alone, ours = [], []
-        for _ in range(1 if point.quick else 5):
+        for _ in range(1 if point.quick else 3):
             alone.append(_timed(lambda: processor.encode(lines, num_threads=point.value)))
             shutil.rmtree(folder / "run", ignore_errors=True)
             ours.append(_timed(lambda: prepare(settings, folder / "run", QuietDisplay())))

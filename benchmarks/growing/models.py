@@ -22,7 +22,7 @@ from regard.tokens import END, START
 from regard.training.objective import batch_loss
 from regard.training.optimizer import Adam
 
-_SENTENCES = 32  # that are translated together
+_SENTENCES = 16  # that are translated together
 _TRANSLATED_LENGTH = 16
 _FIRST_ID = 4  # those below are not text
 _AWAY = 8.0  # logits by which an end is less likely than the average token

@@ -19,6 +19,7 @@ from growing.fit import (
     training_products,
     vocabulary_products,
 )
+from growing.plan import TOKENS
 
 Results = Mapping[str, Any]
 
@@ -64,7 +65,7 @@ def _encoding_time(results: Results, box: Axes) -> None:
 
 
 def _length_memory(results: Results, box: Axes) -> None:
-    _title(box, "Memory of 4,096 tokens", "tokens in a sentence", "MiB")
+    _title(box, f"Memory of {TOKENS:,} tokens", "tokens in a sentence", "MiB")
     for work, style in (("training", "-"), ("encoding", "--")):
         for line, colour in ((FULL, "first"), (RESTRICTED, "second")):
             curve = _curve(results, "length", line, f"{work}_memory", _MEGA)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-TOKENS = 4096  # of a training step's piece, on each side; and of what is encoded at once
+TOKENS = 2048  # of a training step's piece, on each side; and of what is encoded at once
 LENGTH = 32  # of sentences, where it is not the length that changes
 VOCABULARY = 10_000  # where it is not the vocabulary that changes
 NEIGHBOURS = 64  # of restricted attention
