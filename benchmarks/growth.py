@@ -17,7 +17,6 @@ import sys
 from pathlib import Path
 
 from comparison.arguments import names
-from growing.picture import draw
 from growing.plan import PANELS
 from growing.running import run
 from growing.table import report
@@ -40,6 +39,8 @@ def main() -> None:
         results = json.loads(file.read_text())
     else:
         sys.exit(f"{file}: nothing was measured yet")
+    from growing.picture import draw  # not above: the processes that measure import this file
+
     draw(results, given.out / "growth")
     print(report(results))
 

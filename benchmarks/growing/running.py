@@ -21,9 +21,9 @@ Results = dict[str, Any]
 def run(panels: Sequence[str], quick: bool, go_on: bool, file: Path) -> Results:
     """Measure panels, one after the other; with `go_on` only what the file does not have yet. Return all results."""
     results: Results = json.loads(file.read_text()) if file.exists() else {"panels": {}}
-    # Processes are forked from one that has loaded torch, and done nothing with it: a point takes no time to start.
+    # Processes are forked from one that has imported torch and done nothing with it, so that they start at once.
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["growing.models", "growing.running"])
+    context.set_forkserver_preload(["regard.training.loop"])
     for name in panels:
         measured = results["panels"].get(name, []) if go_on else []
         results["machine"], results["panels"][name] = describe_machine(), measured
