@@ -26,6 +26,7 @@ from regard.text.grammar import write_pairs
 DATA = Path(__file__).parents[3] / "shared" / "data"  # where outside data lies, if there is any
 _VOCABULARY = 8000
 _LEARNED_FROM = 20_000  # sentences that teach the vocabulary: as many as the smallest corpus has
+_SENTENCES = 100_000  # that are made up, on each side; pairs are drawn from them
 _STEPS = 12  # of training
 _WALKED_STEPS = 200  # batches that are made without training on them
 
@@ -56,16 +57,22 @@ def measure_corpus(point: Point) -> dict[str, Any]:
 
 
 def write_corpus(folder: Path, pairs: int) -> None:
-    """Write two files of made-up words, with frequencies and lengths as in real text."""
+    """Write two files of made-up words, with frequencies and lengths as in real text: sentences drawn from some."""
     random = np.random.default_rng(1)
     for name in ("source", "target"):
-        letters = random.choice(list("eeeetttaaaooinshrdlucmfwypvbgkqjxz"), (40_000, 10))
-        words = np.array(["".join(row[: 2 + index % 9]) for index, row in enumerate(letters)], dtype=object)
+        sentences = _make_sentences(random, min(pairs, _SENTENCES))
         with (folder / name).open("w", encoding="utf-8") as file:
-            for start in range(0, pairs, 10_000):
-                lengths = np.clip(random.lognormal(2.4, 0.5, min(10_000, pairs - start)).astype(int), 1, 60)
-                drawn = iter(words[np.minimum(random.zipf(1.3, lengths.sum()), len(words)) - 1])
-                file.writelines(" ".join(islice(drawn, length)) + "\n" for length in lengths.tolist())
+            for start in range(0, pairs, _SENTENCES):
+                drawn = random.integers(0, len(sentences), min(_SENTENCES, pairs - start))
+                file.writelines(sentences[number] for number in drawn.tolist())
+
+
+def _make_sentences(random: np.random.Generator, count: int) -> list[str]:
+    letters = random.choice(list("eeeetttaaaooinshrdlucmfwypvbgkqjxz"), (40_000, 10))
+    words = np.array(["".join(row[: 2 + index % 9]) for index, row in enumerate(letters)], dtype=object)
+    lengths = np.clip(random.lognormal(2.4, 0.5, count).astype(int), 1, 60)
+    drawn = iter(words[np.minimum(random.zipf(1.3, lengths.sum()), len(words)) - 1])
+    return [" ".join(islice(drawn, length)) + "\n" for length in lengths.tolist()]
 
 
 def _settings(folder: Path, vocabulary: int) -> Settings:
