@@ -19,7 +19,7 @@ from growing.clock import status
 from growing.plan import Point
 from regard.data.batches import collate, steps
 from regard.data.prepare import Prepared, prepare
-from regard.progress import QuietDisplay
+from regard.progress import Job, QuietDisplay
 from regard.settings import Corpus, Settings, preset
 from regard.text.grammar import write_pairs
 
@@ -44,13 +44,16 @@ def measure_corpus(point: Point) -> dict[str, Any]:
         folder = Path(temporary)
         write_corpus(folder, point.value)
         settings = _settings(folder, _VOCABULARY // 8 if point.quick else _VOCABULARY)
+        display = JobTimer()
         with Meter() as preparing:
-            prepared = prepare(settings, folder / "run", QuietDisplay())
+            prepared = prepare(settings, folder / "run", display)
+        learning = display.seconds["learning the vocabulary"]  # from a sample, however large the corpus is
         tokens = prepared.train.source_tokens + prepared.train.target_tokens
         batches, training = _walk(prepared, settings, point.quick)
         return {
             "preparation_memory": preparing.peak,
-            "preparation_seconds": preparing.seconds / tokens,
+            "preparation_seconds": (preparing.seconds - learning) / tokens,
+            "learning": learning,
             "batches_seconds": batches,
             **training,
         }
@@ -108,6 +111,20 @@ def _walk(prepared: Prepared, settings: Settings, quick: bool) -> tuple[float, d
         ]
     seconds = found[-1][1] - found[0][1]  # the first step is warm-up
     return batches, {"training_memory": meter.peak, "training_seconds": seconds / sum(n for n, _ in found[1:])}
+
+
+class JobTimer(QuietDisplay):
+    """Notes the CPU seconds of each job."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+
+    @contextmanager
+    def job(self, title: str, total: int | None = None, unit: str = "lines", done: int = 0) -> Iterator[Job]:
+        started = time.process_time()
+        with super().job(title, total, unit, done) as job:
+            yield job
+        self.seconds[title] = time.process_time() - started
 
 
 class Meter:

@@ -47,16 +47,16 @@ def draw(results: Results, path: Path) -> list[Path]:
 
 
 def _training_time(results: Results, box: Axes) -> None:
-    _title(box, "Training, time a token", "tokens in a sentence", "µs")
+    _title(box, "Training: time by sentence length", "tokens in a sentence", "µs a token")
     for line, colour in ((FULL, "first"), (RESTRICTED, "second")):
         curve = _curve(results, "length", line, "training_seconds", _MICRO)
         _plot(box, curve, colour, line)
         _guide(box, curve, training_products(line), colour)
-    _finish(box, "products counted: n·(n·d + d² + …)")
+    _finish(box, "products counted")
 
 
 def _encoding_time(results: Results, box: Axes) -> None:
-    _title(box, "Encoding, time a token", "tokens in a sentence", "µs")
+    _title(box, "Encoding: time by sentence length", "tokens in a sentence", "µs a token")
     for line, colour in ((FULL, "first"), (RESTRICTED, "second")):
         curve = _curve(results, "length", line, "encoding_seconds", _MICRO)
         _plot(box, curve, colour, line)
@@ -65,7 +65,7 @@ def _encoding_time(results: Results, box: Axes) -> None:
 
 
 def _length_memory(results: Results, box: Axes) -> None:
-    _title(box, f"Memory of {TOKENS:,} tokens", "tokens in a sentence", "MiB")
+    _title(box, "Memory by sentence length", "tokens in a sentence", f"MiB for {TOKENS:,} tokens")
     for work, style in (("training", "-"), ("encoding", "--")):
         for line, colour in ((FULL, "first"), (RESTRICTED, "second")):
             curve = _curve(results, "length", line, f"{work}_memory", _MEGA)
@@ -81,7 +81,7 @@ def _corpus_memory(results: Results, box: Axes) -> None:
 
 
 def _corpus_time(results: Results, box: Axes) -> None:
-    _title(box, "CPU time a token, by size of the corpus", "pairs", "µs")
+    _title(box, "CPU time by size of the corpus", "pairs", "µs a token")
     for name, colour, label in (
         ("training_seconds", "second", "training"),
         ("preparation_seconds", "first", "preparing"),
@@ -92,7 +92,7 @@ def _corpus_time(results: Results, box: Axes) -> None:
 
 
 def _processes(results: Results, box: Axes) -> None:
-    _title(box, "Training in several processes", "processes", "target tokens/s")
+    _title(box, "Training: speed by processes", "processes", "target tokens/s")
     curve = _curve(results, "processes", "tiny", "tokens_a_second", 1)
     _plot(box, curve, "first", "tiny")
     if curve:
@@ -104,7 +104,7 @@ def _processes(results: Results, box: Axes) -> None:
 
 
 def _vocabulary_time(results: Results, box: Axes) -> None:
-    _title(box, "Training, time a token", "vocabulary", "µs")
+    _title(box, "Training: time by vocabulary", "subwords", "µs a token")
     curve = _curve(results, "vocabulary", "tiny", "training_seconds", _MICRO)
     _plot(box, curve, "first", "tiny")
     _guide(box, curve, vocabulary_products, "first")
@@ -112,13 +112,13 @@ def _vocabulary_time(results: Results, box: Axes) -> None:
 
 
 def _vocabulary_memory(results: Results, box: Axes) -> None:
-    _title(box, "Training, memory", "vocabulary", "MiB")
+    _title(box, "Training: memory by vocabulary", "subwords", f"MiB for {TOKENS:,} tokens")
     _plot(box, _curve(results, "vocabulary", "tiny", "training_memory", _MEGA), "first", "tiny")
     _finish(box)
 
 
 def _beam(results: Results, box: Axes) -> None:
-    _title(box, "Translating, time a sentence", "beam", "ms")
+    _title(box, "Translating: time by beam", "hypotheses", "ms a sentence")
     curve = _curve(results, "beam", "tiny", "translation_seconds", _MILLI)
     _plot(box, curve, "first", "tiny, 16 tokens")
     _guide(box, curve[-1:] and [curve[0], curve[-1]], lambda beam: beam, "first", through_last=True)
@@ -173,6 +173,11 @@ def _title(box: Axes, title: str, x: str, y: str) -> None:
 
 
 def _finish(box: Axes, guide: str | None = None, from_zero: bool = False) -> None:
+    """Set scales, ticks and legend by what was drawn."""
+    if not box.get_lines():
+        box.text(0.5, 0.5, "not measured", color=_FAINT, ha="center", transform=box.transAxes)
+        box.set(xticks=[], yticks=[])
+        return
     box.set_xscale("log", base=2 if box.get_xlim()[1] < 100_000 else 10)
     if from_zero:
         box.set_ylim(bottom=0)
@@ -193,8 +198,16 @@ def _finish(box: Axes, guide: str | None = None, from_zero: bool = False) -> Non
     box.spines[:].set_visible(False)
     if guide is not None:
         box.plot([], [], color=_FAINT, linestyle=":", linewidth=1.2, label=guide)
-    if box.get_legend_handles_labels()[0]:
-        box.legend(fontsize=8, frameon=True, framealpha=0.85, edgecolor="none", labelcolor=_INK, borderpad=0.2)
+    if values:
+        box.legend(
+            fontsize=8,
+            handlelength=2.8,
+            frameon=True,
+            framealpha=0.85,
+            edgecolor="none",
+            labelcolor=_INK,
+            borderpad=0.2,
+        )
 
 
 def _tick_powers(box: Axes) -> None:

@@ -57,7 +57,7 @@ def _describe(facts: dict[str, Any]) -> str:
     def show(name: str, figure: float) -> str:
         if name.endswith("_memory"):
             return f"{figure / 2**20:,.0f} MiB"
-        return f"{figure * 1e6:,.1f} µs" if name.endswith("_seconds") else f"{figure:,.2f}"
+        return f"{figure * 1e6:,.4g} µs" if name.endswith("_seconds") else f"{figure:,.2f}"
 
     return ", ".join(f"{name.replace('_', ' ')} {show(name, figure)}" for name, figure in facts.items())
 
