@@ -82,12 +82,15 @@ def prepare(settings: Settings, out: Path, display: Display) -> Prepared:
         write_json(folder / "inputs.json", inputs)
     for line in report.lines():
         display.say(line)
-    return open_prepared(out)
+    return _open_stores(out, vocabulary)
 
 
 def open_prepared(out: Path) -> Prepared:
     """Open what an earlier preparation made in a run's folder."""
-    vocabulary = Vocabulary.load(out / "vocabulary.spm")
+    return _open_stores(out, Vocabulary.load(out / "vocabulary.spm"))
+
+
+def _open_stores(out: Path, vocabulary: Vocabulary) -> Prepared:
     report = read_record(out / "data" / "report.json", Report)
     train = Store.open(out / "data" / "train")
     valid = Store.open(out / "data" / "valid") if report.valid and report.valid.kept else None
