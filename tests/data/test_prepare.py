@@ -173,7 +173,7 @@ def test_a_validation_set_of_which_nothing_is_left_is_none(tmp_path: Path, corpu
 
 def test_running_twice_works_once(tmp_path: Path, corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
     before = run(tmp_path / "run", corpus)
-    monkeypatch.setattr(preparing, "read_pairs", None)
+    monkeypatch.setattr(preparing, "read_pair_chunks", None)
     after = run(tmp_path / "run", corpus)
     assert after.train.fingerprint == before.train.fingerprint
     assert after.vocabulary.fingerprint == before.vocabulary.fingerprint

@@ -32,7 +32,7 @@ from regard.files import explain_disk_errors, read_json, read_record, write_json
 from regard.progress import Display, Job
 from regard.settings import Corpus, DataSettings, Settings
 from regard.system import cores
-from regard.text.corpus import PairChunk, read_pair_chunks, read_pairs
+from regard.text.corpus import PairChunk, read_pair_chunks
 from regard.text.vocabulary import Vocabulary
 
 __all__ = ["Prepared", "Report", "open_prepared", "prepare"]
@@ -151,11 +151,13 @@ def _make_vocabulary(data: DataSettings, pairs: int, display: Display) -> Vocabu
 def _sample(corpora: Sequence[Corpus], pairs: int, wanted: int) -> Iterator[str]:
     """Yield both sides of `wanted` of the pairs, evenly spread; of all of them if there are fewer."""
     wanted = min(wanted, pairs)
-    everything = (pair for corpus in corpora for pair in read_pairs(corpus))
-    for number, pair in enumerate(everything):
-        if number * wanted // pairs < (number + 1) * wanted // pairs:
-            yield pair.source
-            yield pair.target
+    here = 0
+    for chunk in (chunk for corpus in corpora for chunk in read_pair_chunks(corpus, CHUNK)):
+        before = np.arange(here, here + len(chunk.sources) + 1) * wanted // pairs  # how many are taken before each pair
+        for place in np.flatnonzero(np.diff(before)).tolist():
+            yield chunk.sources[place]
+            yield chunk.targets[place]
+        here += len(chunk.sources)
 
 
 def _counted(sentences: Iterable[str], job: Job) -> Iterator[str]:
