@@ -184,7 +184,7 @@ def _finish(box: Axes, guide: str | None = None, from_zero: bool = False) -> Non
     else:
         box.set_yscale("log")
         low, high = box.get_ylim()
-        box.set_ylim(low / 1.25, high * 1.6)  # room for the legend
+        box.set_ylim(low / 1.25, high * max(1.6, (high / low) ** 0.35))  # room for the legend
     values = sorted({x for line in box.get_lines() if line.get_marker() == "o" for x in line.get_xdata()})
     box.set_xticks(values[:: 1 + (len(values) > 5)], minor=False)
     box.xaxis.set_minor_locator(NullLocator())

@@ -21,6 +21,7 @@ Results = dict[str, Any]
 def run(panels: Sequence[str], quick: bool, go_on: bool, file: Path) -> Results:
     """Measure panels, one after the other; with `go_on` only what the file does not have yet. Return all results."""
     results: Results = json.loads(file.read_text()) if file.exists() else {"panels": {}}
+    when = {"date": datetime.now(UTC).date().isoformat(), "commit": commit()}
     # Processes are forked from one that has imported torch and done nothing with it, so that they start at once.
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["regard.training.loop"])
@@ -34,7 +35,6 @@ def run(panels: Sequence[str], quick: bool, go_on: bool, file: Path) -> Results:
             print(point.title, end=" … ", file=sys.stderr, flush=True)
             facts = _measure_apart(context, point)
             print(_describe(facts), file=sys.stderr, flush=True)
-            when = {"date": datetime.now(UTC).date().isoformat(), "commit": commit()}
             measured.append({"line": point.line, "value": point.value, **facts, **when})
             write(results, file)
     return results
