@@ -24,6 +24,7 @@ class Growth:
     figure: str
     first: float
     expected: Callable[[float], float]
+    is_bound: bool = False  # no more than `expected` is expected, because a part of the cost does not grow
     each: bool = False  # the figure is a token's, and the cost is that of a sentence: the figure times the quantity
 
     def curve(self, results: Results) -> Curve:
@@ -81,11 +82,18 @@ def flat(_: float) -> float:
     return 1.0
 
 
+def proportional(quantity: float) -> float:
+    """Return what doubles with the quantity."""
+    return quantity
+
+
 FULL, RESTRICTED, CORPUS = "full attention", "restricted attention", "made-up text"
 
 GROWTHS = (
     *(
-        Growth(f"{work}, {line}: time a sentence", "length", line, f"{work}_seconds", 256, a_sentence(of(line)), True)
+        Growth(
+            f"{work}, {line}: time a sentence", "length", line, f"{work}_seconds", 256, a_sentence(of(line)), each=True
+        )
         for work, of in (("training", training_products), ("encoding", encoding_products))
         for line in (FULL, RESTRICTED)
     ),
@@ -100,6 +108,6 @@ GROWTHS = (
     Growth("making batches: CPU time a token", "corpus", CORPUS, "batches_seconds", 0, flat),
     Growth("training: CPU time a token", "corpus", CORPUS, "training_seconds", 0, flat),
     Growth("training: time a token", "vocabulary", "tiny", "training_seconds", 8000, vocabulary_products),
-    Growth("training: memory", "vocabulary", "tiny", "training_memory", 8000, lambda vocabulary: vocabulary),
-    Growth("translating: time a sentence", "beam", "tiny", "translation_seconds", 4, lambda beam: beam),
+    Growth("training: memory", "vocabulary", "tiny", "training_memory", 8000, proportional, is_bound=True),
+    Growth("translating: time a sentence", "beam", "tiny", "translation_seconds", 4, proportional, is_bound=True),
 )

@@ -16,6 +16,7 @@ from growing.fit import (
     RESTRICTED,
     Curve,
     encoding_products,
+    proportional,
     training_products,
     vocabulary_products,
 )
@@ -121,7 +122,7 @@ def _beam(results: Results, box: Axes) -> None:
     _title(box, "Translating: time by beam", "hypotheses", "ms a sentence")
     curve = _curve(results, "beam", "tiny", "translation_seconds", _MILLI)
     _plot(box, curve, "first", "tiny, 16 tokens")
-    _guide(box, curve[-1:] and [curve[0], curve[-1]], lambda beam: beam, "first", through_last=True)
+    _guide(box, curve[-1:] and [curve[0], curve[-1]], proportional, "first", through_last=True)
     _finish(box, "∝ beam")
 
 
@@ -198,16 +199,17 @@ def _finish(box: Axes, guide: str | None = None, from_zero: bool = False) -> Non
     box.spines[:].set_visible(False)
     if guide is not None:
         box.plot([], [], color=_FAINT, linestyle=":", linewidth=1.2, label=guide)
-    if values:
-        box.legend(
-            fontsize=8,
-            handlelength=2.8,
-            frameon=True,
-            framealpha=0.85,
-            edgecolor="none",
-            labelcolor=_INK,
-            borderpad=0.2,
-        )
+    is_crowded = len(box.get_lines()) > 3 and guide is None
+    box.legend(
+        ncols=2 if is_crowded else 1,
+        fontsize=7.5 if is_crowded else 8,
+        columnspacing=0.7,
+        handlelength=2.0 if is_crowded else 2.8,
+        framealpha=0.85,
+        edgecolor="none",
+        labelcolor=_INK,
+        borderpad=0.2,
+    )
 
 
 def _tick_powers(box: Axes) -> None:

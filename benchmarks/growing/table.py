@@ -27,7 +27,7 @@ def dates_line(results: Results) -> str:
     said = []
     for name, measured in results["panels"].items():
         days, commits = (sorted({one[key] for one in measured}) for key in ("date", "commit"))
-        said.append(f"{PANELS[name].quantity} {', '.join(days)} ({', '.join(commits)})")
+        said.append(f"{name} {', '.join(days)} ({', '.join(commits)})")
     return "Measured: " + "; ".join(said) + ".\n"
 
 
@@ -40,7 +40,8 @@ def slopes_table(results: Results) -> str:
             continue
         first, last, measured, expected = found
         span = f"{PANELS[growth.panel].quantity}, {first:,.0f} to {last:,.0f}"
-        rows.append([growth.title, span, f"{measured:.2f}", f"{expected:.2f}"])
+        bound = "at most " if growth.is_bound else ""
+        rows.append([growth.title, span, f"{measured:.2f}", f"{bound}{expected:.2f}"])
     return _markdown(["cost", "grows with", "power found", "power expected"], rows)
 
 
