@@ -202,9 +202,9 @@ def _finish(box: Axes, guide: str | None = None, from_zero: bool = False) -> Non
     is_crowded = len(box.get_lines()) > 3 and guide is None
     box.legend(
         ncols=2 if is_crowded else 1,
-        fontsize=7.5 if is_crowded else 8,
+        fontsize=7 if is_crowded else 8,
         columnspacing=0.7,
-        handlelength=2.0 if is_crowded else 2.8,
+        handlelength=1.6 if is_crowded else 2.8,
         framealpha=0.85,
         edgecolor="none",
         labelcolor=_INK,
