@@ -15,6 +15,7 @@ import json
 import sys
 from pathlib import Path
 
+from comparison.arguments import names
 from comparison.comparing import Options, run
 from comparison.environments import DEFAULT, RECIPES
 from comparison.table import report
@@ -23,8 +24,8 @@ from comparison.works import WORKS
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", type=_names(WORKS), default=list(WORKS), help=f"of: {', '.join(WORKS)}")
-    parser.add_argument("--peers", type=_names(RECIPES), default=list(RECIPES), help=f"of: {', '.join(RECIPES)}")
+    parser.add_argument("--only", type=names(WORKS), default=list(WORKS), help=f"of: {', '.join(WORKS)}")
+    parser.add_argument("--peers", type=names(RECIPES), default=list(RECIPES), help=f"of: {', '.join(RECIPES)}")
     parser.add_argument("--rounds", type=int, default=3, help="turns of everybody (default: 3)")
     parser.add_argument("--quick", action="store_true", help="fewer steps and sentences, one round")
     parser.add_argument("--keep-settings", action="store_true", help="take threads and batch sizes from --out")
@@ -39,19 +40,6 @@ def main() -> None:
     elif not out.exists():
         sys.exit(f"{out}: nothing was measured yet")
     print(report(json.loads(out.read_text())))
-
-
-def _names(known: object) -> object:
-    """Return a parser of names between commas, all of which must be known."""
-
-    def parse(text: str) -> list[str]:
-        names = [name.strip() for name in text.split(",")]
-        for name in names:
-            if name not in known:
-                raise argparse.ArgumentTypeError(f"{name!r} is none of {', '.join(known)}")
-        return names
-
-    return parse
 
 
 if __name__ == "__main__":

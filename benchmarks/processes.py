@@ -32,7 +32,7 @@ def main() -> None:
     together = cores()
     ways = {"one": (1, 1), "threads": (1, together), "processes": (together, 1)}
     with TemporaryDirectory() as place:
-        prepared = prepare(Path(place), options)
+        prepared = prepare(Path(place), options.preset, options.steps, options.batch_tokens)
         speeds: dict[str, list[float]] = {way: [] for way in ways}
         for _ in range(options.rounds):
             for way, (processes, threads) in ways.items():
@@ -52,19 +52,19 @@ def speedup(speeds: dict[str, list[float]], way: str, other: str) -> float:
     return median(one / two for one, two in zip(speeds[way], speeds[other], strict=True))
 
 
-def prepare(place: Path, options: argparse.Namespace) -> Path:
+def prepare(place: Path, preset: str, steps: int, batch_tokens: int) -> Path:
     """Write the corpus and prepare a run's folder that is copied for each training."""
     run("demo", "--write-corpus", str(place / "corpus"))
-    steps, log_steps = options.steps, options.steps // 4
+    log_steps = steps // 4
     recipe = place / "recipe.toml"
     recipe.write_text(
-        f"""preset = {options.preset!r}
+        f"""preset = {preset!r}
         [[data.train]]
         source = "corpus/train.en"
         target = "corpus/train.de"
         [training]
         steps = {steps}
-        batch_tokens = {options.batch_tokens}
+        batch_tokens = {batch_tokens}
         log_steps = {log_steps}
         checkpoint_steps = {steps}
         checkpoint_minutes = 0

@@ -168,12 +168,23 @@ def test_a_validation_set_of_which_nothing_is_left_is_none(tmp_path: Path, corpu
     assert "validation: kept 0 of 1 pairs" in prepared.report.lines()
 
 
+def test_the_size_of_chunks_changes_nothing(tmp_path: Path, corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    valid = write_corpus(tmp_path, "valid", [*PAIRS[:5], ("new", "neu"), ("new", "neu"), ("", "empty")])
+    options = {"valid": (valid,), "vocabulary_sentences": 100, "drop_duplicates": True}
+    one = run(tmp_path / "one", corpus, corpus, **options)
+    monkeypatch.setattr(preparing, "CHUNK", 7)
+    other = run(tmp_path / "other", corpus, corpus, **options)
+    assert other.vocabulary.fingerprint == one.vocabulary.fingerprint
+    assert other.train.fingerprint == one.train.fingerprint
+    assert other.report == one.report
+
+
 # ---- again -----------------------------------------------------------------------------------------------------------
 
 
 def test_running_twice_works_once(tmp_path: Path, corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
     before = run(tmp_path / "run", corpus)
-    monkeypatch.setattr(preparing, "read_pairs", None)
+    monkeypatch.setattr(preparing, "read_pair_chunks", None)
     after = run(tmp_path / "run", corpus)
     assert after.train.fingerprint == before.train.fingerprint
     assert after.vocabulary.fingerprint == before.vocabulary.fingerprint

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from regard.errors import CorpusError
 from regard.settings import Corpus
 from regard.text import corpus
-from regard.text.corpus import Pair, guess_languages, read_lines, read_pairs
+from regard.text.corpus import Pair, guess_languages, read_lines, read_pair_chunks, read_pairs
 
 
 def write(path: Path, content: bytes) -> Path:
@@ -142,6 +142,32 @@ def test_a_table_line_without_a_tab_is_named(tmp_path: Path) -> None:
     path = write(tmp_path / "pairs.tsv", b"one\teins\ntwo zwei\n")
     with pytest.raises(CorpusError, match=r"pairs\.tsv, line 2: no tab"):
         list(read_pairs(Corpus(pairs=path)))
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 100])
+def test_chunks_hold_all_pairs_and_the_number_of_their_first_line(tmp_path: Path, size: int) -> None:
+    expected = [Pair(str(number), f"t{number}", number) for number in range(1, 5)]
+    source = write(tmp_path / "a.en", b"".join(f"{pair.source}\n".encode() for pair in expected))
+    target = write(tmp_path / "a.de", b"".join(f"{pair.target}\n".encode() for pair in expected))
+    table = write(tmp_path / "a.tsv", b"".join(f"{pair.source}\t{pair.target}\n".encode() for pair in expected))
+    for form in (Corpus(source=source, target=target), Corpus(pairs=table)):
+        chunks = list(read_pair_chunks(form, size))
+        assert all(len(chunk.sources) == len(chunk.targets) <= size for chunk in chunks)
+        found = [pair for chunk in chunks for pair in zip(chunk.sources, chunk.targets, strict=True)]
+        assert found == [(pair.source, pair.target) for pair in expected]
+        assert [chunk.first_line for chunk in chunks] == list(range(1, 5, size))
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 100])
+def test_what_is_missing_is_found_at_any_place_of_a_chunk(tmp_path: Path, size: int) -> None:
+    short, long = write(tmp_path / "a.en", b"1\n2\n"), write(tmp_path / "a.de", b"1\n2\n3\n4\n5\n")
+    with pytest.raises(CorpusError, match=r"a\.en: ends after 2 lines, but .*a\.de has 5"):
+        list(read_pair_chunks(Corpus(source=short, target=long), size))
+    with pytest.raises(CorpusError, match=r"a\.en: ends after 2 lines, but .*a\.de has 5"):
+        list(read_pair_chunks(Corpus(source=long, target=short), size))
+    table = write(tmp_path / "a.tsv", b"1\t1\n2\t2\n3 3\n")
+    with pytest.raises(CorpusError, match=r"a\.tsv, line 3: no tab"):
+        list(read_pair_chunks(Corpus(pairs=table), size))
 
 
 # ---- languages -------------------------------------------------------------------------------------------------------

@@ -15,8 +15,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.text.corpus import Pair
-
 _PARTS = 64
 _ROWS_AT_ONCE = 1 << 17
 _ENTRY = np.dtype([("hash", np.uint64), ("row", np.int64)])
@@ -41,10 +39,10 @@ class DuplicateFinder:
     ) -> None:
         self._stack.close()
 
-    def add(self, pairs: Iterable[Pair]) -> None:
-        """Take the next pairs."""
+    def add(self, pairs: Iterable[tuple[str, str]]) -> None:
+        """Take the next pairs: source and target of each."""
         # A line has no newline in it, so one between source and target can't be mistaken.
-        digests = [blake2b(f"{pair.source}\n{pair.target}".encode(), digest_size=8).digest() for pair in pairs]
+        digests = [blake2b(f"{source}\n{target}".encode(), digest_size=8).digest() for source, target in pairs]
         entries = np.empty(len(digests), _ENTRY)
         entries["hash"] = np.frombuffer(b"".join(digests), np.uint64)
         entries["row"] = np.arange(self.rows, self.rows + len(digests))

@@ -10,8 +10,10 @@ from an even sample, and to encode it. So memory does not grow with the corpus. 
     data/inputs.json   what all this was made from; written last, so what has it is whole
 """
 
+import gc
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
@@ -30,13 +32,16 @@ from regard.files import explain_disk_errors, read_json, read_record, write_json
 from regard.progress import Display, Job
 from regard.settings import Corpus, DataSettings, Settings
 from regard.system import cores
-from regard.text.corpus import Pair, read_pairs
+from regard.text.corpus import PairChunk, read_pair_chunks
 from regard.text.vocabulary import Vocabulary
 
 __all__ = ["Prepared", "Report", "open_prepared", "prepare"]
 
 CHUNK = 8192
 """Pairs that are read, encoded and written together."""
+
+EncodedPairs = tuple[list[list[int]], list[list[int]]]
+"""The ids of the sources, and those of as many targets."""
 
 
 @dataclass(frozen=True)
@@ -77,12 +82,15 @@ def prepare(settings: Settings, out: Path, display: Display) -> Prepared:
         write_json(folder / "inputs.json", inputs)
     for line in report.lines():
         display.say(line)
-    return open_prepared(out)
+    return _open_stores(out, vocabulary)
 
 
 def open_prepared(out: Path) -> Prepared:
     """Open what an earlier preparation made in a run's folder."""
-    vocabulary = Vocabulary.load(out / "vocabulary.spm")
+    return _open_stores(out, Vocabulary.load(out / "vocabulary.spm"))
+
+
+def _open_stores(out: Path, vocabulary: Vocabulary) -> Prepared:
     report = read_record(out / "data" / "report.json", Report)
     train = Store.open(out / "data" / "train")
     valid = Store.open(out / "data" / "valid") if report.valid and report.valid.kept else None
@@ -116,20 +124,14 @@ def _survey(data: DataSettings, folder: Path, display: Display) -> tuple[int, ND
     with display.job("reading", unit="pairs") as job, DuplicateFinder(folder) as finder:
 
         def read(corpora: Sequence[Corpus]) -> int:
-            for chunk in (chunk for corpus in corpora for chunk in _chunks(read_pairs(corpus))):
-                finder.add(chunk)
-                job.advance(len(chunk))
+            for chunk in (chunk for corpus in corpora for chunk in read_pair_chunks(corpus, CHUNK)):
+                finder.add(zip(chunk.sources, chunk.targets, strict=True))
+                job.advance(len(chunk.sources))
             return finder.rows
 
         train_pairs = read(data.train)
         read(data.valid)
         return train_pairs, finder.find_first()
-
-
-def _chunks(pairs: Iterable[Pair]) -> Iterator[list[Pair]]:
-    iterator = iter(pairs)
-    while chunk := list(islice(iterator, CHUNK)):
-        yield chunk
 
 
 # ---- second reading: the vocabulary ----------------------------------------------------------------------------------
@@ -149,11 +151,13 @@ def _make_vocabulary(data: DataSettings, pairs: int, display: Display) -> Vocabu
 def _sample(corpora: Sequence[Corpus], pairs: int, wanted: int) -> Iterator[str]:
     """Yield both sides of `wanted` of the pairs, evenly spread; of all of them if there are fewer."""
     wanted = min(wanted, pairs)
-    everything = (pair for corpus in corpora for pair in read_pairs(corpus))
-    for number, pair in enumerate(everything):
-        if number * wanted // pairs < (number + 1) * wanted // pairs:
-            yield pair.source
-            yield pair.target
+    here = 0
+    for chunk in (chunk for corpus in corpora for chunk in read_pair_chunks(corpus, CHUNK)):
+        before = np.arange(here, here + len(chunk.sources) + 1) * wanted // pairs  # how many are taken before each pair
+        for place in np.flatnonzero(np.diff(before)).tolist():
+            yield chunk.sources[place]
+            yield chunk.targets[place]
+        here += len(chunk.sources)
 
 
 def _counted(sentences: Iterable[str], job: Job) -> Iterator[str]:
@@ -194,7 +198,7 @@ def _encode(
     )
     # Validation drops only what the model may be too small for: a choice between models rests on it.
     valid = _Part(folder / "valid", data.valid, first[train_pairs:], train_pairs, data.max_length, np.inf, False)
-    with display.job("encoding", total=len(first), unit="pairs") as job:
+    with display.job("encoding", total=len(first), unit="pairs") as job, _without_looking_for_cycles():
         train_report = _write_store(train, vocabulary, job)
         if not train_report.kept:
             told = "\n".join(train_report.lines("training", data.max_length, data.max_ratio))
@@ -219,21 +223,22 @@ def _write_store(part: _Part, vocabulary: Vocabulary, job: Job) -> PartReport:
     with StoreWriter(part.folder, vocabulary.fingerprint, len(vocabulary)) as writer:
         for corpus in part.corpora:
             writer.begin_corpus(str(corpus.files[0]), corpus.weight)
-            for chunk in _chunks(read_pairs(corpus)):
-                first = part.first[done : done + len(chunk)]
-                if len(first) < len(chunk):
+            for chunk, (sources, targets) in _encode_ahead(read_pair_chunks(corpus, CHUNK), vocabulary):
+                count = len(chunk.sources)
+                first = part.first[done : done + count]
+                if len(first) < count:
                     raise CorpusError(corpus.files[0], None, "has grown while it was read")
-                sources, targets = _encode_chunk(chunk, vocabulary)
-                repeated = first < np.arange(part.first_row + done, part.first_row + done + len(chunk))
+                repeated = first < np.arange(part.first_row + done, part.first_row + done + count)
                 outcomes = _judge(chunk, sources, targets, repeated, part)
                 kept = np.flatnonzero(outcomes == 0).tolist()
-                writer.add([sources[i] for i in kept], [targets[i] for i in kept], [chunk[i].line for i in kept])
+                lines = [chunk.first_line + i for i in kept]
+                writer.add([sources[i] for i in kept], [targets[i] for i in kept], lines)
                 counts += np.bincount(outcomes, minlength=len(_OUTCOMES))
                 leaks = first < part.first_row
                 leaked += int(np.count_nonzero(leaks[kept]))
                 repeats += int(np.count_nonzero((repeated & ~leaks)[kept]))
-                done += len(chunk)
-                job.advance(len(chunk))
+                done += count
+                job.advance(count)
     store = Store.open(part.folder)
     return PartReport(
         read=done,
@@ -247,17 +252,44 @@ def _write_store(part: _Part, vocabulary: Vocabulary, job: Job) -> PartReport:
     )
 
 
-def _encode_chunk(chunk: Sequence[Pair], vocabulary: Vocabulary) -> tuple[list[list[int]], list[list[int]]]:
-    texts = [pair.source for pair in chunk] + [pair.target for pair in chunk]
-    encoded = vocabulary.encode_batch(texts, threads=cores())
-    return encoded[: len(chunk)], encoded[len(chunk) :]
+def _encode_ahead(chunks: Iterable[PairChunk], vocabulary: Vocabulary) -> Iterator[tuple[PairChunk, EncodedPairs]]:
+    """Yield each chunk with its ids, while the next one is being encoded.
+
+    SentencePiece's threads work outside of Python's lock, so that reading and writing hardly add to their time.
+    """
+    with ThreadPoolExecutor(1) as worker:
+        before: tuple[PairChunk, Future[EncodedPairs]] | None = None
+        for chunk in chunks:
+            ahead = chunk, worker.submit(_encode_chunk, chunk, vocabulary)
+            if before is not None:
+                yield before[0], before[1].result()
+            before = ahead
+        if before is not None:
+            yield before[0], before[1].result()
+
+
+@contextmanager
+def _without_looking_for_cycles() -> Iterator[None]:
+    """Pause the search for cycles: a list for each sentence has none, and looking takes a tenth of the time."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def _encode_chunk(chunk: PairChunk, vocabulary: Vocabulary) -> EncodedPairs:
+    encoded = vocabulary.encode_batch(chunk.sources + chunk.targets, threads=cores())
+    return encoded[: len(chunk.sources)], encoded[len(chunk.sources) :]
 
 
 _OUTCOMES = ("kept", "empty", "duplicates", "too_long", "ratio")
 
 
 def _judge(
-    chunk: Sequence[Pair],
+    chunk: PairChunk,
     sources: Sequence[Sequence[int]],
     targets: Sequence[Sequence[int]],
     repeated: NDArray[np.bool_],
@@ -266,9 +298,13 @@ def _judge(
     """Return the outcome of each pair, as its place in `_OUTCOMES`: the first reason to drop it, if there is one."""
     lengths = np.array([list(map(len, sources)), list(map(len, targets))])  # (2, pairs)
     longer, shorter = lengths.max(axis=0), lengths.min(axis=0)
-    empty = np.array([not pair.source.strip() or not pair.target.strip() for pair in chunk])
+    empty = np.array([_is_empty(source) or _is_empty(target) for source, target in zip(*chunk[:2], strict=True)])
     reasons = [empty, repeated & part.drop_duplicates, longer > part.max_length, longer > part.max_ratio * shorter]
     return np.select(reasons, range(1, len(_OUTCOMES)), default=0)
+
+
+def _is_empty(text: str) -> bool:
+    return not text or text.isspace()
 
 
 def _byte_share(store: Store, vocabulary: Vocabulary) -> float:

@@ -104,11 +104,17 @@ class Vocabulary:
 
     def encode_batch(self, texts: Sequence[str], threads: int = 1) -> list[list[int]]:
         """Return the ids of each text, each with `END` at its end."""
+        marked = [number for number, text in enumerate(texts) if _SPACE in text]  # few, if any: the rest goes as it is
+        escaped = list(texts)
+        for number in marked:
+            escaped[number] = self._escape(texts[number])
         try:
-            encoded = self._processor.encode([self._escape(text) for text in texts], add_eos=True, num_threads=threads)
+            encoded: list[list[int]] = self._processor.encode(escaped, add_eos=True, num_threads=threads)
         except (RuntimeError, TypeError, UnicodeEncodeError):  # a lone surrogate, in the words of several versions
             return [self.encode(text) for text in texts]
-        return [self._unescape(ids, text) for ids, text in zip(encoded, texts, strict=True)]
+        for number in marked:
+            encoded[number] = self._unescape(encoded[number], texts[number])
+        return encoded
 
     def _escape(self, text: str) -> str:
         return text.replace(_SPACE, "\0") if self._keeps_nul and _SPACE in text else text
