@@ -68,6 +68,30 @@ def test_the_default_preset_is_the_papers_base_model():
     assert (search.beam, search.length_penalty, search.extra_length) == (4, 0.6, 50)
 
 
+TWINS = {"base-deep-encoder": "paper-base", "small-deep-encoder": "small", "tiny-deep-encoder": "tiny"}
+
+
+@pytest.mark.parametrize("name", TWINS)
+def test_a_deep_encoder_is_its_twin_but_for_the_layers(name):
+    twin, settings = preset(TWINS[name]), preset(name)
+    layers = {"model.encoder_layers", "model.decoder_layers"}
+    ours, theirs = changes(settings), changes(twin)
+    assert {key for key in ours | theirs if ours.get(key) != theirs.get(key)} == layers
+    assert settings.model.decoder_layers == 1
+    assert TWINS[name] in PRESETS[name].purpose
+
+
+@pytest.mark.parametrize("name", TWINS)
+def test_a_deep_encoder_has_about_as_many_weights_as_its_twin(name):
+    def layers(name):
+        model = preset(name).model
+        attention, feed_forward = 4 * model.d_model**2, 2 * model.d_model * model.d_ff
+        encoder, decoder = attention + feed_forward, 2 * attention + feed_forward
+        return model.encoder_layers * encoder + model.decoder_layers * decoder
+
+    assert layers(name) == pytest.approx(layers(TWINS[name]), rel=0.06)
+
+
 @pytest.mark.parametrize("name", TABLE_3)
 def test_a_row_of_table_3_changes_only_what_the_paper_says(name):
     assert changes(preset(name)) == TABLE_3[name]

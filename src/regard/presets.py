@@ -19,6 +19,51 @@ _BIG: Mapping[str, Mapping[str, Any]] = {
     "training": {"steps": 300_000, "average_checkpoints": 20, "checkpoint_steps": 600},
 }
 
+_SMALL: Mapping[str, Mapping[str, Any]] = {
+    "model": {
+        "d_model": 256,
+        "d_ff": 1024,
+        "heads": 4,
+        "encoder_layers": 4,
+        "decoder_layers": 4,
+        "dropout": 0.2,
+    },
+    "data": {"vocabulary_size": 16_000},
+    "training": {
+        "steps": 30_000,
+        "batch_tokens": 8_192,
+        "warmup": 2_000,
+        "learning_rate": 0.0015,
+        "checkpoint_steps": 1_000,
+    },
+}
+_TINY: Mapping[str, Mapping[str, Any]] = {
+    "model": {
+        "d_model": 128,
+        "d_ff": 256,
+        "heads": 4,
+        "encoder_layers": 4,
+        "decoder_layers": 4,
+        "dropout": 0.3,
+    },
+    "data": {"vocabulary_size": 10_000},
+    "training": {
+        "steps": 8_000,
+        "batch_tokens": 8_192,
+        "warmup": 2_000,
+        "learning_rate": 0.005,
+        "checkpoint_steps": 250,
+        "average_checkpoints": 10,
+    },
+}
+
+
+def _deep_encoder(name: str, values: Mapping[str, Mapping[str, Any]], encoder_layers: int) -> Preset:
+    """The twin of a preset with about as many weights, most of them in the encoder, which runs once a sentence."""
+    layers = {"encoder_layers": encoder_layers, "decoder_layers": 1}
+    purpose = f"like {name}, with {encoder_layers} + 1 layers: about as many weights, and a faster search"
+    return Preset(purpose, {**values, "model": {**values.get("model", {}), **layers}})
+
 
 def _row(row: str, **values: Any) -> tuple[str, Preset]:
     """One row of Table 3: all settings are the model's but label smoothing."""
@@ -32,49 +77,11 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
     {
         "paper-base": Preset("the paper's base model, for millions of pairs and GPUs", {}),
         "paper-big": Preset("the paper's big model, English–German (use model.dropout=0.1 for English–French)", _BIG),
-        "small": Preset(
-            "modest corpora: some hundred thousand pairs",
-            {
-                "model": {
-                    "d_model": 256,
-                    "d_ff": 1024,
-                    "heads": 4,
-                    "encoder_layers": 4,
-                    "decoder_layers": 4,
-                    "dropout": 0.2,
-                },
-                "data": {"vocabulary_size": 16_000},
-                "training": {
-                    "steps": 30_000,
-                    "batch_tokens": 8_192,
-                    "warmup": 2_000,
-                    "learning_rate": 0.0015,
-                    "checkpoint_steps": 1_000,
-                },
-            },
-        ),
-        "tiny": Preset(
-            "small corpora: some ten thousand pairs, trained on a laptop within the hour",
-            {
-                "model": {
-                    "d_model": 128,
-                    "d_ff": 256,
-                    "heads": 4,
-                    "encoder_layers": 4,
-                    "decoder_layers": 4,
-                    "dropout": 0.3,
-                },
-                "data": {"vocabulary_size": 10_000},
-                "training": {
-                    "steps": 8_000,
-                    "batch_tokens": 8_192,
-                    "warmup": 2_000,
-                    "learning_rate": 0.005,
-                    "checkpoint_steps": 250,
-                    "average_checkpoints": 10,
-                },
-            },
-        ),
+        "small": Preset("modest corpora: some hundred thousand pairs", _SMALL),
+        "tiny": Preset("small corpora: some ten thousand pairs, trained on a laptop within the hour", _TINY),
+        "base-deep-encoder": _deep_encoder("paper-base", {}, encoder_layers=12),
+        "small-deep-encoder": _deep_encoder("small", _SMALL, encoder_layers=8),
+        "tiny-deep-encoder": _deep_encoder("tiny", _TINY, encoder_layers=8),
         "demo": Preset(
             "the embedded corpus: a few minutes on two cores",
             {
