@@ -24,7 +24,18 @@ PAGES = [
     ROOT / "README.md",
     *(
         ROOT / "docs" / f"{name}.md"
-        for name in ("data", "train", "finetune", "scale", "settings", "translate", "evaluate", "inspect", "paper")
+        for name in (
+            "data",
+            "train",
+            "small-corpora",
+            "finetune",
+            "scale",
+            "settings",
+            "translate",
+            "evaluate",
+            "inspect",
+            "paper",
+        )
     ),
 ]
 TORCHRUN = Path(sys.executable).with_name("torchrun")

@@ -184,6 +184,14 @@ class TrainingSettings(Section):
     beta2: float = Field(0.98, ge=0, lt=1, description="Adam's β2 (§5.3).")
     epsilon: float = Field(1e-9, gt=0, description="Adam's ε (§5.3).")
     label_smoothing: float = Field(0.1, ge=0, lt=1, description="ε_ls: share of probability spread evenly (§5.4).")
+    consistency: float = Field(
+        0.0,
+        ge=0,
+        le=1000,
+        description="R-Drop's α (Liang and others 2021): each batch passes the model twice, with other dropout, and "
+        "α/4 · (KL(p‖r) + KL(r‖p)) of the two distributions is added to their mean loss. Departs from the paper; helps "
+        "where text is scarce (5 is usual) and takes twice the time. 0: off, as in the paper.",
+    )
     clip_norm: float | None = Field(
         None, gt=0, description="Largest norm of the gradient of the mean loss per token; unset: none, as in the paper."
     )

@@ -13,7 +13,7 @@ import torch
 from regard.data.batches import Batch, Rows, collate, largest_pieces
 from regard.errors import UserError
 from regard.system import memory_available, memory_peak
-from regard.training.objective import batch_loss
+from regard.training.objective import training_loss
 from regard.training.step import Stepper
 
 _SHARE = 0.95  # of the memory that is left: others want some as well
@@ -102,8 +102,8 @@ def _compute(stepper: Stepper, batch: Batch) -> bool:
     machine = stepper.machine
     try:
         with machine.autocast():
-            loss = batch_loss(stepper.model, batch, machine.device, stepper.settings.label_smoothing)
-        loss.smoothed.backward()  # type: ignore[no-untyped-call]
+            loss = training_loss(stepper.model, batch, machine.device, stepper.settings)
+        loss.objective.backward()  # type: ignore[no-untyped-call]
     except (RuntimeError, MemoryError) as error:
         if not is_out_of_memory(error):
             raise

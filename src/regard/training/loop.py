@@ -246,11 +246,11 @@ class Training:
         lines: dict[str, list[int]] = {}
         for name, line in (self.data.train.locate(row) for piece in step for row in piece.tolist()):
             lines.setdefault(name, []).append(line)
-        what = "gradient" if math.isfinite(report.smoothed) else "loss"
+        what = "gradient" if math.isfinite(report.objective) else "loss"
         some = "; ".join(f"{name} lines {_some(sorted(found))}" for name, found in lines.items())
         self.display.say(f"step {self.state.step:,}: {what} not finite, weights left as they are ({some})")
         if log is not None:
-            facts = {"loss": report.smoothed / max(report.tokens, 1), "gradient_norm": report.norm}
+            facts = {"loss": report.objective / max(report.tokens, 1), "gradient_norm": report.norm}
             log.write("skipped", {"step": self.state.step, **facts, "lines": lines})
 
     def _is_checkpoint_due(self, clock: "Clock") -> bool:

@@ -14,7 +14,7 @@ from regard.machine import Machine
 from regard.model.build import build_model
 from regard.settings import Settings
 from regard.system import cores
-from regard.training.objective import batch_loss
+from regard.training.objective import training_loss
 from regard.training.run import Run
 
 _MOST = 4096  # processes of a run, and threads of a process
@@ -109,7 +109,7 @@ def _measure_threads(settings: Settings, prepared: Prepared, machine: Machine, t
         for count in (1, threads):
             torch.set_num_threads(count)
             start = time.perf_counter()
-            batch_loss(model, batch, machine.device, 0.0).smoothed.backward()  # type: ignore[no-untyped-call]
+            training_loss(model, batch, machine.device, settings.training).objective.backward()  # type: ignore[no-untyped-call]
             seconds[count] = min(seconds[count], time.perf_counter() - start)
     torch.set_num_threads(before)
     return seconds[1] / seconds[threads]

@@ -22,7 +22,7 @@ from regard.model.transformer import Transformer
 from regard.seeds import mix
 from regard.settings import TrainingSettings
 from regard.training.distributed import World
-from regard.training.objective import batch_loss
+from regard.training.objective import training_loss
 from regard.training.optimizer import Adam
 from regard.training.step import Stepper, StepReport
 
@@ -107,8 +107,8 @@ class ShardedStepper(Stepper):
         Processes put layers together in step with each other. So one that has no piece left while others have, computes
         one again that counts for nothing.
         """
-        sums = torch.zeros(4, dtype=torch.float64)  # smoothed loss, plain loss, tokens, wishes to stop
-        sums[3] = stop
+        sums = torch.zeros(5, dtype=torch.float64)  # the three losses, tokens, wishes to stop
+        sums[4] = stop
         own = self.world.share(range(len(step)))
         for turn in range(-(-len(step) // self.world.size)):
             counts = turn < len(own)
@@ -116,15 +116,15 @@ class ShardedStepper(Stepper):
             torch.manual_seed(mix(self.settings.seed, number, piece))
             batch = collate(self.store, step[piece])
             with self.machine.autocast():
-                loss = batch_loss(self.model, batch, self.machine.device, self.settings.label_smoothing)
-            (loss.smoothed if counts else 0 * loss.smoothed).backward()  # type: ignore[no-untyped-call]
+                loss = training_loss(self.model, batch, self.machine.device, self.settings)
+            (loss.objective if counts else 0 * loss.objective).backward()  # type: ignore[no-untyped-call]
             if counts:
-                sums[:2] += torch.stack([loss.smoothed.detach(), loss.plain.detach()]).to(sums)
-                sums[2] += batch.tokens
+                sums[:3] += torch.stack(loss).detach().to(sums)
+                sums[3] += batch.tokens
         self.world.sum(sums)
-        smoothed, plain, tokens, stops = sums.tolist()
-        norm = self._change_weights(tokens, rate, is_loss_finite=math.isfinite(smoothed))
-        return StepReport(smoothed, plain, int(tokens), norm, stop=stops > 0)
+        objective, smoothed, plain, tokens, stops = sums.tolist()
+        norm = self._change_weights(tokens, rate, is_loss_finite=math.isfinite(objective))
+        return StepReport(objective, smoothed, plain, int(tokens), norm, stop=stops > 0)
 
     def gradient_norm(self) -> float:
         """Return the norm of the gradient over all processes' parts."""
