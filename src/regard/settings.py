@@ -147,6 +147,14 @@ class DataSettings(Section):
     vocabulary_sentences: int = Field(
         200_000, ge=1, le=_LARGEST, description="At most this many sentences (evenly sampled) teach the vocabulary."
     )
+    subword_dropout: float = Field(
+        0.0,
+        ge=0,
+        lt=1,
+        description="BPE-dropout (Provilkov and others 2020): each merge of subwords is left out with this "
+        "probability, so that training sees words cut another way in each epoch; validation and translation see the "
+        "usual one. Departs from the paper; helps where text is scarce (0.1 is usual). 0: off, as in the paper.",
+    )
     max_length: int = Field(
         256, ge=2, le=65_535, description="Longest sentence in training, in subwords with the end token, on each side."
     )

@@ -12,6 +12,7 @@ from regard.training.loop import train
 
 OPTIONS = {
     "consistency": {"consistency": 5.0},
+    "subword dropout": {"data": {"subword_dropout": 0.2}},
 }
 
 

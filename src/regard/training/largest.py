@@ -10,7 +10,8 @@ import os
 
 import torch
 
-from regard.data.batches import Batch, Rows, collate, largest_pieces
+from regard.data.batches import Batch, collate, largest_pieces
+from regard.data.store import Rows
 from regard.errors import UserError
 from regard.system import memory_available, memory_peak
 from regard.training.objective import training_loss
@@ -30,7 +31,7 @@ def try_largest_batch(stepper: Stepper) -> None:
     wanted, store, trial = stepper.settings.piece_tokens, stepper.store, _Trial(stepper)
     if trial.fits(wanted):
         return
-    smallest = max(store.longest_source, store.longest_target)  # a piece holds one pair at least
+    smallest = store.longest  # a piece holds one pair at least
     if smallest >= wanted or not trial.fits(smallest):
         raise UserError(
             f"not even a piece of one pair ({smallest:,} tokens) fits into memory; lower data.max_length, choose a "

@@ -102,7 +102,8 @@ def _read_workforce(run: Run) -> Workforce | None:
 def _measure_threads(settings: Settings, prepared: Prepared, machine: Machine, threads: int) -> float:
     """Return how many times faster a piece is computed with that many threads than with one."""
     model = build_model(settings.model, len(prepared.vocabulary)).to(machine.device)
-    batch = collate(prepared.train, largest_pieces(prepared.train, settings.training.piece_tokens)[0])
+    store = prepared.training_store(settings.training.seed)
+    batch = collate(store, largest_pieces(store, settings.training.piece_tokens)[0])
     seconds = {1: float("inf"), threads: float("inf")}
     before = torch.get_num_threads()
     for _ in range(3):  # alternating, so that what else the machine does hits both; the first is warm-up as well
