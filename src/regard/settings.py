@@ -216,11 +216,21 @@ class TrainingSettings(Section):
     checkpoint_minutes: float = Field(
         10.0, ge=0, description="Also write a checkpoint after so many minutes, to go on from, never averaged; 0: none."
     )
-    average: Literal["last", "best"] = Field(
-        "last", description="Average the last checkpoints, as the paper does (§6.1), or those that validate best."
+    average: Literal["last", "best", "exponential"] = Field(
+        "last",
+        description="Average the last checkpoints, as the paper does (§6.1), or those that validate best; or, a "
+        "departure, keep an exponential running mean of the weights over all steps, which is then what is validated "
+        "and becomes the model.",
     )
     average_checkpoints: int = Field(
-        5, ge=1, le=_LARGEST, description="How many checkpoints are averaged into the model (§6.1)."
+        5, ge=1, le=_LARGEST, description="How many checkpoints are averaged into the model (§6.1), if any are."
+    )
+    average_decay: float = Field(
+        0.999,
+        ge=0,
+        lt=1,
+        description="What an exponential mean keeps of itself at each step: it covers about 1 / (1 - decay) steps. It "
+        "keeps less at first, (t - 1) / (t + 8) at step t.",
     )
     patience: int | None = Field(
         None,

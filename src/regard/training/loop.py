@@ -262,12 +262,14 @@ class Training:
         return learning_rate(self.state.step, self.settings.model.d_model, self.settings.training)
 
     def validate(self, log: Log | None) -> None:
-        """Validate the weights as they are; show and log the result, with some translations."""
+        """Validate the weights as they are, or their running mean; show and log the result, with some translations."""
         if not self.settings.data.valid:
             return
         state = self.state
-        model = self.stepper.whole()[0].to(self.machine.device)
-        found, samples = validate(model, self.data, self.pairs, state.step, self.settings, self.machine, self.world)
+        model, optimizer = self.stepper.whole()
+        with optimizer.averaged():
+            model = model.to(self.machine.device)
+            found, samples = validate(model, self.data, self.pairs, state.step, self.settings, self.machine, self.world)
         state.validations.append(found)
         best = validations_since_best(state.validations, self.settings.training.choose_by) == 0
         self.display.say(f"step {state.step:,}: {found.describe()}{' (best so far)' if best else ''}", found.facts())
