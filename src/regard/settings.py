@@ -55,6 +55,19 @@ class ModelSettings(Section):
     dropout: float = Field(
         0.1, ge=0, lt=1, description="P_drop: on each sub-layer's output and on embeddings plus positions (§5.4)."
     )
+    attention_dropout: float = Field(
+        0.0, ge=0, lt=1, description="Dropout on attention weights, after the softmax. Departs from the paper; 0: none."
+    )
+    activation_dropout: float = Field(
+        0.0, ge=0, lt=1, description="Dropout inside the feed-forward networks. Departs from the paper; 0: none."
+    )
+    word_dropout: float = Field(
+        0.0,
+        ge=0,
+        lt=1,
+        description="Probability with which an input token, of the source or of the target so far, loses its embedding "
+        "in training, so that only its position is seen. Departs from the paper; 0: none.",
+    )
     norm: Literal["post", "pre"] = Field(
         "post",
         description="'post' normalises after each residual sum, as the paper does; 'pre' normalises each sub-layer's "

@@ -20,6 +20,9 @@ from regard.training.validation import validation_loss
 OPTIONS = {
     "consistency": {"consistency": 5.0},
     "exponential average": {"average": "exponential", "average_decay": 0.8},
+    "attention dropout": {"model": {"attention_dropout": 0.2}},
+    "activation dropout": {"model": {"activation_dropout": 0.2}},
+    "word dropout": {"model": {"word_dropout": 0.2}},
     "subword dropout": {"data": {"subword_dropout": 0.2}},
 }
 
