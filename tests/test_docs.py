@@ -24,7 +24,17 @@ PAGES = [
     ROOT / "README.md",
     *(
         ROOT / "docs" / f"{name}.md"
-        for name in ("data", "train", "finetune", "scale", "settings", "translate", "shortlists", "evaluate")
+        for name in (
+            "data",
+            "train",
+            "small-corpora",
+            "finetune",
+            "scale",
+            "settings",
+            "translate",
+            "shortlists",
+            "evaluate",
+        )
     ),
     *(ROOT / "docs" / f"{name}.md" for name in ("inspect", "paper")),
 ]

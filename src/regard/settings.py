@@ -55,6 +55,19 @@ class ModelSettings(Section):
     dropout: float = Field(
         0.1, ge=0, lt=1, description="P_drop: on each sub-layer's output and on embeddings plus positions (§5.4)."
     )
+    attention_dropout: float = Field(
+        0.0, ge=0, lt=1, description="Dropout on attention weights, after the softmax. Departs from the paper; 0: none."
+    )
+    activation_dropout: float = Field(
+        0.0, ge=0, lt=1, description="Dropout inside the feed-forward networks. Departs from the paper; 0: none."
+    )
+    word_dropout: float = Field(
+        0.0,
+        ge=0,
+        lt=1,
+        description="Probability with which an input token, of the source or of the target so far, loses its embedding "
+        "in training, so that only its position is seen. Departs from the paper; 0: none.",
+    )
     norm: Literal["post", "pre"] = Field(
         "post",
         description="'post' normalises after each residual sum, as the paper does; 'pre' normalises each sub-layer's "
@@ -147,6 +160,14 @@ class DataSettings(Section):
     vocabulary_sentences: int = Field(
         200_000, ge=1, le=_LARGEST, description="At most this many sentences (evenly sampled) teach the vocabulary."
     )
+    subword_dropout: float = Field(
+        0.0,
+        ge=0,
+        lt=1,
+        description="BPE-dropout (Provilkov and others 2020): each merge of subwords is left out with this "
+        "probability, so that training sees words cut another way in each epoch; validation and translation see the "
+        "usual one. Departs from the paper; helps where text is scarce (0.1 is usual). 0: off, as in the paper.",
+    )
     max_length: int = Field(
         256, ge=2, le=65_535, description="Longest sentence in training, in subwords with the end token, on each side."
     )
@@ -184,6 +205,14 @@ class TrainingSettings(Section):
     beta2: float = Field(0.98, ge=0, lt=1, description="Adam's β2 (§5.3).")
     epsilon: float = Field(1e-9, gt=0, description="Adam's ε (§5.3).")
     label_smoothing: float = Field(0.1, ge=0, lt=1, description="ε_ls: share of probability spread evenly (§5.4).")
+    consistency: float = Field(
+        0.0,
+        ge=0,
+        le=1000,
+        description="R-Drop's α (Liang and others 2021): each batch passes the model twice, with other dropout, and "
+        "α/4 · (KL(p‖r) + KL(r‖p)) of the two distributions is added to their mean loss. Departs from the paper; helps "
+        "where text is scarce (5 is usual) and takes twice the time. 0: off, as in the paper.",
+    )
     clip_norm: float | None = Field(
         None, gt=0, description="Largest norm of the gradient of the mean loss per token; unset: none, as in the paper."
     )
@@ -200,11 +229,21 @@ class TrainingSettings(Section):
     checkpoint_minutes: float = Field(
         10.0, ge=0, description="Also write a checkpoint after so many minutes, to go on from, never averaged; 0: none."
     )
-    average: Literal["last", "best"] = Field(
-        "last", description="Average the last checkpoints, as the paper does (§6.1), or those that validate best."
+    average: Literal["last", "best", "exponential"] = Field(
+        "last",
+        description="Average the last checkpoints, as the paper does (§6.1), or those that validate best; or, a "
+        "departure, keep an exponential running mean of the weights over all steps, which is then what is validated "
+        "and becomes the model.",
     )
     average_checkpoints: int = Field(
-        5, ge=1, le=_LARGEST, description="How many checkpoints are averaged into the model (§6.1)."
+        5, ge=1, le=_LARGEST, description="How many checkpoints are averaged into the model (§6.1), if any are."
+    )
+    average_decay: float = Field(
+        0.999,
+        ge=0,
+        lt=1,
+        description="What an exponential mean keeps of itself at each step: it covers about 1 / (1 - decay) steps. It "
+        "keeps less at first, (t - 1) / (t + 8) at step t.",
     )
     patience: int | None = Field(
         None,

@@ -305,3 +305,59 @@ def test_a_neighbourhood_wider_than_the_sentence_is_full_attention():
     near.load_state_dict(full.state_dict())
     x = random(2, 10, 8, dtype=torch.float32)
     torch.testing.assert_close(near(x, causal=True), full(x, causal=True), atol=CLOSE, rtol=0)
+
+
+# ---- dropout on the weights, which is not the paper's ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_dropout_falls_on_the_weights_after_the_softmax(causal):
+    queries, keys = random(2, 3, 5, 4), random(2, 3, 5, 4, seed=1)
+    values = torch.eye(5, dtype=torch.float64).expand(2, 3, 5, 5)  # the weights themselves come out
+    torch.manual_seed(1)
+    dropped = attend(queries, keys, values, causal=causal, dropout=0.4)
+    whole = attention_weights(queries, keys, causal=causal)
+    kept = dropped != 0
+    assert 0.3 < kept[whole > 0].double().mean() < 0.9
+    torch.testing.assert_close(dropped, whole * kept / (1 - 0.4), atol=EXACT, rtol=EXACT)
+
+
+def test_dropped_weights_have_the_gradients_of_the_formula():
+    queries, keys, values = (random(1, 2, 4, 3, seed=seed).requires_grad_() for seed in range(3))
+    mask = torch.tensor([True, True, False, True]).view(1, 1, 1, 4)
+
+    def mixed(queries, keys, values):
+        torch.manual_seed(1)
+        return attend(queries, keys, values, mask, dropout=0.4)
+
+    assert torch.autograd.gradcheck(mixed, (queries, keys, values))
+
+
+def test_a_query_that_may_look_at_nothing_gets_zeros_and_no_gradient_that_is_not_a_number():
+    queries, keys, values = (random(1, 1, 2, 3, seed=seed).requires_grad_() for seed in range(3))
+    mask = torch.tensor([[False, False], [True, True]])
+    mixed = attend(queries, keys, values, mask, dropout=0.3)
+    mixed.sum().backward()
+    assert not mixed[0, 0, 0].any()
+    assert all(bool(part.grad.isfinite().all()) for part in (queries, keys, values))
+
+
+@pytest.mark.parametrize("neighbours", [None, 2])
+def test_attention_drops_in_training_only_and_on_average_changes_nothing(neighbours):
+    torch.manual_seed(1)
+    attention = SelfAttention(8, 2, 4, 4, bias=False, neighbours=neighbours, dropout=0.3).double()
+    x = random(1, 6, 8)
+    usual = attention.eval()(x)
+    assert torch.equal(usual, attention(x))
+    with torch.no_grad():
+        many = attention.train()(x.expand(20_000, -1, -1)).mean(dim=0)
+    assert not torch.equal(attention(x), usual)
+    # A mean of 20,000 draws with a standard deviation below 1.
+    torch.testing.assert_close(many, usual[0].detach(), atol=0.03, rtol=0)
+
+
+def test_the_decoder_drops_where_it_looks_at_the_source_as_well():
+    torch.manual_seed(1)
+    attention = CrossAttention(8, 2, 4, 4, bias=False, dropout=0.3).double()
+    x, memory = random(3, 4, 8), attention.project_memory(random(3, 5, 8, seed=1))
+    assert not torch.equal(attention.train()(x, memory), attention.eval()(x, memory))

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.model.dropout import Dropout, dropout_mask
+from regard.model.dropout import Dropout, WordDropout, dropout_mask
 
 
 @pytest.mark.parametrize("probability", [0.0001, 0.1, 0.3, 0.5, 0.9])
@@ -79,3 +79,16 @@ def test_the_same_seed_drops_the_same_elements():
 
 def test_half_precision_stays_half_precision():
     assert Dropout(0.5)(torch.ones(8, dtype=torch.bfloat16)).dtype == torch.bfloat16
+
+
+def test_word_dropout_sets_whole_vectors_to_zero_and_leaves_the_rest_as_they_are():
+    torch.manual_seed(7)
+    x = torch.randn(100, 100, 5, requires_grad=True)
+    out = WordDropout(0.2)(x)
+    out.sum().backward()
+    kept = (out != 0).all(dim=-1)
+    assert torch.equal(out, x * kept[..., None])
+    assert torch.equal(x.grad, kept[..., None].float().expand_as(x))
+    assert kept.float().mean().item() == pytest.approx(0.8, abs=5 * math.sqrt(0.2 * 0.8 / 10_000))
+    assert WordDropout(0.2).eval()(x) is x
+    assert WordDropout(0.0)(x) is x

@@ -94,3 +94,15 @@ def test_maps_that_share_a_matrix_are_each_drawn_within_glorots_bound():
     assert not linear.bias.any()
     assert linear.weight.is_leaf
     assert linear.weight.requires_grad
+
+
+def test_word_dropout_leaves_the_position_of_a_token(tiny_model):
+    model = tiny_model(word_dropout=0.5).train()
+    torch.manual_seed(1)
+    tokens = torch.full((1, 40), 5)
+    for entry in (model.encoder.entry, model.decoder.entry):
+        alone, whole = entry.positions(0, 40), entry.eval()(tokens)[0]
+        seen = entry.train()(tokens)[0]
+        lost = (seen == alone).all(dim=1)
+        assert 5 < int(lost.sum()) < 35
+        assert torch.equal(seen[~lost], whole[~lost])

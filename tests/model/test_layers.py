@@ -110,3 +110,16 @@ def test_a_post_norm_layers_output_is_normalised():
     layer = EncoderLayer(shape())
     out = layer(torch.randn(3, 4, 8) * 7, None)
     torch.testing.assert_close(out, F.layer_norm(out, (8,)), atol=1e-4, rtol=0)  # 1e-5 inside the root, twice
+
+
+def test_dropout_inside_the_feed_forward_network_falls_behind_the_activation():
+    torch.manual_seed(1)
+    network = FeedForward(4, 50, "relu", dropout=0.5)
+    inner: list[torch.Tensor] = []
+    network.outer.register_forward_pre_hook(lambda _, given: inner.append(given[0]))
+    x = torch.randn(3, 4)
+    network.train()(x)
+    network.eval()(x)
+    kept = inner[0] != 0
+    assert torch.equal(inner[0], 2 * inner[1] * kept)
+    assert 0.2 < kept[inner[1] > 0].float().mean() < 0.8

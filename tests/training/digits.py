@@ -58,7 +58,14 @@ def write_corpus(
     return folder
 
 
-def recipe(corpus: Path, *, valid: bool = True, model: Mapping[str, Any] | None = None, **training: Any) -> Settings:
+def recipe(
+    corpus: Path,
+    *,
+    valid: bool = True,
+    model: Mapping[str, Any] | None = None,
+    data: Mapping[str, Any] | None = None,
+    **training: Any,
+) -> Settings:
     """Settings for a tiny model on a corpus of digits."""
 
     def files(name: str) -> list[dict[str, str]]:
@@ -67,7 +74,12 @@ def recipe(corpus: Path, *, valid: bool = True, model: Mapping[str, Any] | None 
     return resolve(
         {
             "model": {**MODEL, **(model or {})},
-            "data": {"train": files("train"), "valid": files("valid") if valid else [], "vocabulary_size": 300},
+            "data": {
+                "train": files("train"),
+                "valid": files("valid") if valid else [],
+                "vocabulary_size": 300,
+                **(data or {}),
+            },
             "training": {**TRAINING, **training},
             "search": {"extra_length": 4},  # a model that has learned little goes on to the limit
         }

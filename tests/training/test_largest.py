@@ -16,7 +16,7 @@ from regard.settings import ModelSettings, TrainingSettings
 from regard.training import largest
 from regard.training.distributed import World
 from regard.training.largest import try_largest_batch
-from regard.training.objective import batch_loss
+from regard.training.objective import training_loss
 from regard.training.step import Stepper
 
 OUT_OF_MEMORY = [
@@ -37,13 +37,13 @@ def limit_positions(monkeypatch, most, error=None):
     """Let memory run out for a batch of more than so many source positions; return the sizes that were tried."""
     tried = []
 
-    def limited(model, batch, device, smoothing):
+    def limited(model, batch, device, settings):
         tried.append(batch.src.size)
         if batch.src.size > most:
             raise error or MemoryError
-        return batch_loss(model, batch, device, smoothing)
+        return training_loss(model, batch, device, settings)
 
-    monkeypatch.setattr(largest, "batch_loss", limited)
+    monkeypatch.setattr(largest, "training_loss", limited)
     return tried
 
 

@@ -16,7 +16,9 @@ def written(path):
 
 
 def report(loss=2.0, tokens=10, norm=1.0):
-    return StepReport(smoothed=loss * tokens, plain=loss * tokens / 2, tokens=tokens, norm=norm, stop=False)
+    return StepReport(
+        objective=loss * tokens, smoothed=loss * tokens, plain=loss * tokens / 2, tokens=tokens, norm=norm, stop=False
+    )
 
 
 # ---- sums ------------------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from regard.training import log as log_module
 from regard.training import step as step_module
 from regard.training.average import average_weights
 from regard.training.loop import Clock, train
-from regard.training.objective import batch_loss
+from regard.training.objective import training_loss
 from regard.translator import load
 
 
@@ -43,8 +43,10 @@ def spoil(monkeypatch, bad):
             if bad(number):
                 patch.setattr(
                     step_module,
-                    "batch_loss",
-                    lambda *arguments: (loss := batch_loss(*arguments))._replace(smoothed=loss.smoothed * math.inf),
+                    "training_loss",
+                    lambda *arguments: (loss := training_loss(*arguments))._replace(
+                        objective=loss.objective * math.inf
+                    ),
                 )
             return take(self, step, number, rate, stop)
 
@@ -475,7 +477,7 @@ def test_too_little_memory_for_the_largest_batch_ends_the_run_before_it_begins(c
     def fail(*_):
         raise torch.OutOfMemoryError("CUDA out of memory")
 
-    monkeypatch.setattr(largest, "batch_loss", fail)
+    monkeypatch.setattr(largest, "training_loss", fail)
     with pytest.raises(UserError, match="not even a piece of one pair"):
         go(recipe(corpus), tmp_path, words)
     assert events(tmp_path, "training") == []

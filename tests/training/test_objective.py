@@ -5,8 +5,9 @@ import pytest
 import torch
 
 from regard.data.batches import Batch
+from regard.settings import TrainingSettings
 from regard.tokens import END, PAD, START
-from regard.training.objective import batch_loss
+from regard.training.objective import batch_loss, training_loss, two_pass_loss
 
 DEVICE = torch.device("cpu")
 
@@ -33,3 +34,36 @@ def test_padding_adds_nothing_to_the_loss(tiny_model):
     alone = sum(batch_loss(model, batch([one], [other]), DEVICE, 0.1).smoothed.item() for one, other in pairs)
     together = batch_loss(model, batch(*zip(*pairs, strict=True)), DEVICE, 0.1).smoothed.item()
     assert together == pytest.approx(alone, rel=1e-5)  # float32
+
+
+PAIRS = [([5, 6, END], [7, END]), ([9, 4, 4, 11, END], [5, 6, 7, 8, 9, END])]
+
+
+def test_two_passes_without_dropout_have_the_loss_of_one(tiny_model):
+    model = tiny_model(sharpness=3)
+    pair = batch(*zip(*PAIRS, strict=True))
+    expected = batch_loss(model, pair, DEVICE, 0.1)
+    for ours, other in zip(two_pass_loss(model, pair, DEVICE, 0.1, 5.0), expected, strict=True):
+        assert ours.item() == pytest.approx(other.item(), rel=1e-5)  # float32
+
+
+def test_two_passes_have_dropout_of_their_own_which_the_objective_counts(tiny_model):
+    model = tiny_model(sharpness=3, dropout=0.3).train()
+    loss = two_pass_loss(model, batch(*zip(*PAIRS, strict=True)), DEVICE, 0.1, 5.0)
+    assert loss.objective > loss.smoothed + 0.1
+
+
+def test_the_settings_choose_the_loss(tiny_model):
+    model, pair = tiny_model(sharpness=3, dropout=0.3).train(), batch(*zip(*PAIRS, strict=True))
+
+    def found(**training):
+        torch.manual_seed(1)
+        return [part.item() for part in training_loss(model, pair, DEVICE, TrainingSettings(**training))]
+
+    def expected(loss, *numbers):
+        torch.manual_seed(1)
+        return [part.item() for part in loss(model, pair, DEVICE, *numbers)]
+
+    assert TrainingSettings().consistency == 0
+    assert found() == expected(batch_loss, 0.1)
+    assert found(consistency=5.0, label_smoothing=0.2) == expected(two_pass_loss, 0.2, 5.0)

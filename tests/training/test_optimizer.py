@@ -133,3 +133,24 @@ def test_the_state_is_the_running_means_by_name_and_can_be_written_into():
     }
     state["bias.square"].fill_(7)
     assert adam.square.sum() == 14
+
+
+def test_an_exponential_average_is_the_formula_worked_out_by_hand():
+    weight = nn.Parameter(torch.tensor([1.0], dtype=torch.float64))
+    adam = Adam(nn.ParameterList([weight]), TrainingSettings(average="exponential", average_decay=0.25))
+    average = 1.0
+    for step, kept in enumerate([0.0, 1 / 10, 2 / 11, 0.25, 0.25], start=1):  # (t - 1) / (t + 8), up to the decay
+        weight.grad += step
+        adam.step(0.1)
+        average = kept * average + (1 - kept) * weight.item()
+        assert adam.average.item() == pytest.approx(average, rel=EXACT)
+    now = weight.item()
+    with adam.averaged():
+        assert weight.item() == pytest.approx(average, rel=EXACT)
+    assert weight.item() == now
+
+
+def test_no_average_is_kept_unless_it_is_wanted():
+    adam = Adam(nn.Linear(2, 2), TrainingSettings())
+    assert adam.average is None
+    assert {name.rpartition(".")[2] for name in adam.state()} == {"mean", "square"}

@@ -158,13 +158,13 @@ def spoiled(steps: str) -> str:
     return f"""
 import math
 from regard.training import step
-whole = step.batch_loss
+whole = step.training_loss
 take = step.Stepper.take
-def batch_loss(*arguments):
+def training_loss(*arguments):
     loss = whole(*arguments)
-    return loss._replace(smoothed=loss.smoothed * math.nan)
+    return loss._replace(objective=loss.objective * math.nan)
 def spoil(self, pieces, number, *rest):
-    step.batch_loss = batch_loss if number in {steps} else whole
+    step.training_loss = training_loss if number in {steps} else whole
     return take(self, pieces, number, *rest)
 step.Stepper.take = spoil
 """

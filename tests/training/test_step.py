@@ -13,7 +13,7 @@ from regard.model.build import build_model
 from regard.settings import ModelSettings, TrainingSettings
 from regard.training import step as step_module
 from regard.training.distributed import World
-from regard.training.objective import batch_loss
+from regard.training.objective import batch_loss, training_loss
 from regard.training.step import Stepper
 
 # float32 sums of some hundred products, added up in another order; gradients here are of size 1 and below.
@@ -144,11 +144,11 @@ def test_a_gradient_that_is_not_finite_leaves_weights_and_optimizer_untouched(ma
     before = snapshot(stepper)
 
     def spoiled(*arguments):
-        loss = batch_loss(*arguments)
-        return loss._replace(smoothed=loss.smoothed * value)
+        loss = training_loss(*arguments)
+        return loss._replace(objective=loss.objective * value)
 
     with monkeypatch.context() as patch:
-        patch.setattr(step_module, "batch_loss", spoiled)
+        patch.setattr(step_module, "training_loss", spoiled)
         assert not stepper.take(THREE_PIECES, 2, rate=0.01).is_finite
     assert unchanged(before, snapshot(stepper))
     assert stepper.take(THREE_PIECES, 3, rate=0.01).is_finite  # and nothing of it is left
@@ -166,10 +166,10 @@ def test_a_loss_that_is_not_finite_leaves_everything_untouched_though_the_gradie
     before = snapshot(stepper)
 
     def spoiled(*arguments):
-        loss = batch_loss(*arguments)
-        return loss._replace(smoothed=loss.smoothed + math.inf)
+        loss = training_loss(*arguments)
+        return loss._replace(objective=loss.objective + math.inf)
 
-    monkeypatch.setattr(step_module, "batch_loss", spoiled)
+    monkeypatch.setattr(step_module, "training_loss", spoiled)
     report = stepper.take(THREE_PIECES, 2, rate=0.01)
     assert math.isfinite(report.norm)
     assert not report.is_finite

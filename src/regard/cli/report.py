@@ -41,6 +41,6 @@ def report(
     check_facts(folders, facts)
     translator = load(run, device=device, threads=threads)
     pairs, translations, scores = score_validation(translator, display)
-    lines = read_record(run / "data" / "report.json", Report).lines()
+    lines = read_record(run / "data" / "report.json", Report, may_miss=("segmentations",)).lines()
     path = write_report(folders, translator, facts, lines, pairs, translations, scores)
     print(path)

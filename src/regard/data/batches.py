@@ -16,14 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.data.permutation import permute
-from regard.data.store import Store, StoredCorpus
+from regard.data.store import Rows, Store, StoredCorpus
 from regard.errors import UserError
 from regard.tokens import PAD, START
 
 POOL = 100_000
 """Pairs that are sorted by length together, about."""
 
-Rows = NDArray[np.int64]
 Step = tuple[Rows, ...]
 
 # What a key of the permutation is for; the seed and the epoch complete it.
@@ -73,7 +72,7 @@ class Plan:
             own = (drawn >= first) & (drawn < first + draws)
             rows[own] = corpus.first + self._draw(drawn[own] - first, corpus, number)
             first += draws
-        return rows
+        return self.store.in_epoch(rows, self.epoch)
 
     def _draw(self, draws: Rows, corpus: StoredCorpus, number: int) -> Rows:
         """Return which pair of a corpus each draw is: every pair in whole rounds, then a part new in each epoch."""
@@ -88,7 +87,7 @@ def plan_epoch(store: Store, piece_tokens: int, pieces: int, seed: int, epoch: i
 
     Raises `UserError` if the store is empty or a single pair exceeds the budget.
     """
-    longest = max(store.longest_source, store.longest_target)
+    longest = store.longest
     if longest == 0:
         raise UserError(f"{store.folder}: no pairs to train on")
     if longest > piece_tokens:
@@ -176,7 +175,7 @@ def largest_pieces(store: Store, piece_tokens: int) -> list[Rows]:
     These are as many of the longest sources as the budget holds, the same of the longest targets (attention grows with
     rows × length²), and the fullest piece of the first pool (all else grows with the positions).
     """
-    count = max(1, piece_tokens // max(store.longest_source, store.longest_target, 1))
+    count = max(1, piece_tokens // max(store.longest, 1))
     fullest = max(next(_pools(store, piece_tokens)), key=lambda piece: _positions(store, piece))
     return [_longest_rows(store, 0, count), _longest_rows(store, 1, count), fullest]
 
@@ -224,19 +223,11 @@ class Batch(NamedTuple):
 
 def collate(store: Store, rows: Rows) -> Batch:
     """Read rows of a store into padded arrays."""
-    source, source_lengths = _gather(store, 2 * rows)
-    target, target_lengths = _gather(store, 2 * rows + 1)
+    source, source_lengths = store.read(2 * rows)
+    target, target_lengths = store.read(2 * rows + 1)
     src = _pad(source, source_lengths, lead=0)
     tgt = _pad(target, target_lengths, lead=1)
     return Batch(src, tgt, len(target), rows)
-
-
-def _gather(store: Store, sequences: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the ids of some of the store's sequences, one after the other, and the lengths."""
-    starts = store.offsets[sequences].astype(np.int64)
-    lengths = store.offsets[sequences + 1].astype(np.int64) - starts
-    shifts = np.repeat(starts - np.cumsum(lengths) + lengths, lengths)
-    return store.tokens[np.arange(len(shifts)) + shifts].astype(np.int64), lengths
 
 
 def _pad(ids: NDArray[np.int64], lengths: NDArray[np.int64], lead: int) -> NDArray[np.int64]:

@@ -26,6 +26,8 @@ _SETTINGS = (
 def describe_inputs(data: DataSettings) -> Inputs:
     """Return what the data is made from, by the names of the settings; reads every file once."""
     inputs: Inputs = {f"data.{name}": getattr(data, name) for name in _SETTINGS}
+    if data.subword_dropout:  # left out where it is not used: data that was prepared before there was such a setting
+        inputs["data.subword_dropout"] = data.subword_dropout
     inputs["data.vocabulary"] = _describe_file(data.vocabulary)
     for part in ("train", "valid"):
         for number, corpus in enumerate(getattr(data, part)):

@@ -31,13 +31,13 @@ def _scramble(cells: NDArray[np.uint64], width: int, height: int, round_keys: ND
     rows, columns = np.uint64(height), np.uint64(width)
     row, column = cells // columns, cells % columns
     for even, odd in round_keys.reshape(-1, 2):
-        row = (row + _hash(column ^ even)) % rows
-        column = (column + _hash(row ^ odd)) % columns
+        row = (row + hash_numbers(column ^ even)) % rows
+        column = (column + hash_numbers(row ^ odd)) % columns
     return row * columns + column
 
 
-def _hash(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """SplitMix64's last step: every bit of the input moves every bit of the output."""
+def hash_numbers(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return SplitMix64's last step: every bit of the input moves every bit of the output."""
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return values ^ (values >> np.uint64(31))

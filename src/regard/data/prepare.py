@@ -6,6 +6,7 @@ from an even sample, and to encode it. So memory does not grow with the corpus. 
     vocabulary.spm     the subwords
     data/train/        the token store of the training pairs
     data/valid/        that of the validation pairs, if there are any
+    data/segmentations/  other ways to cut the training pairs into subwords, with data.subword_dropout
     data/report.json   what was kept
     data/inputs.json   what all this was made from; written last, so what has it is whole
 """
@@ -25,7 +26,8 @@ from numpy.typing import NDArray
 from regard.data.batches import padding
 from regard.data.duplicates import DuplicateFinder
 from regard.data.inputs import check_inputs, describe_inputs
-from regard.data.report import PartReport, Report
+from regard.data.report import PartReport, Report, SegmentationReport
+from regard.data.segmentations import DRAWN, VariedStore, write_segmentations
 from regard.data.store import Store, StoreWriter
 from regard.errors import CorpusError, FileFormatError, UserError
 from regard.files import explain_disk_errors, read_json, read_record, write_json
@@ -36,6 +38,8 @@ from regard.text.corpus import PairChunk, read_pair_chunks
 from regard.text.vocabulary import Vocabulary
 
 __all__ = ["Prepared", "Report", "open_prepared", "prepare"]
+
+_SEGMENTATIONS = "segmentations"
 
 CHUNK = 8192
 """Pairs that are read, encoded and written together."""
@@ -53,6 +57,12 @@ class Prepared:
     valid: Store | None
     report: Report
 
+    def training_store(self, seed: int) -> Store:
+        """Return the store that training reads: sentences as they are, or cut another way in each epoch."""
+        if self.report.segmentations is None:
+            return self.train
+        return VariedStore(self.train.folder, self.train.folder.with_name(_SEGMENTATIONS), seed)
+
 
 def prepare(settings: Settings, out: Path, display: Display) -> Prepared:
     """Make vocabulary and token stores in a run's folder, or open what is there if it is made from the same.
@@ -67,7 +77,7 @@ def prepare(settings: Settings, out: Path, display: Display) -> Prepared:
     if (folder / "inputs.json").exists():
         check_inputs(folder, read_json(folder / "inputs.json"), inputs)
         prepared = open_prepared(out)
-        for store in (prepared.train, prepared.valid):
+        for store in (prepared.training_store(seed=0), prepared.valid):
             if store is not None:
                 store.check()
         return prepared
@@ -91,15 +101,17 @@ def open_prepared(out: Path) -> Prepared:
 
 
 def _open_stores(out: Path, vocabulary: Vocabulary) -> Prepared:
-    report = read_record(out / "data" / "report.json", Report)
+    report = read_record(out / "data" / "report.json", Report, may_miss=("segmentations",))
     train = Store.open(out / "data" / "train")
     valid = Store.open(out / "data" / "valid") if report.valid and report.valid.kept else None
     for store in (train, valid):
         if store is not None and store.vocabulary != vocabulary.fingerprint:
             raise FileFormatError(out / "vocabulary.spm", f"not the vocabulary that {store.folder} was made with")
+    prepared = Prepared(vocabulary, train, valid, report)
+    for store in (prepared.training_store(seed=0), valid):
         if store is not None:
             store.check_numbers(len(vocabulary))
-    return Prepared(vocabulary, train, valid, report)
+    return prepared
 
 
 @contextmanager
@@ -139,7 +151,13 @@ def _survey(data: DataSettings, folder: Path, display: Display) -> tuple[int, ND
 
 def _make_vocabulary(data: DataSettings, pairs: int, display: Display) -> Vocabulary:
     if data.vocabulary is not None:
-        return Vocabulary.load(data.vocabulary)
+        vocabulary = Vocabulary.load(data.vocabulary)
+        if data.subword_dropout and not vocabulary.is_byte_pair_encoding:
+            raise UserError(
+                f"data.subword_dropout: {data.vocabulary} is no byte-pair encoding, so there are no merges to leave "
+                "out; set it to 0, or train the vocabulary with --model_type=bpe"
+            )
+        return vocabulary
     sample = _sample(data.train, pairs, max(1, data.vocabulary_sentences // 2))
     with display.job(
         "learning the vocabulary", total=min(2 * pairs, data.vocabulary_sentences), unit="sentences"
@@ -205,6 +223,7 @@ def _encode(
             raise UserError(f"no pair is left to train on\n{told}")
         valid_report = _write_store(valid, vocabulary, job) if data.valid else None
     store = Store.open(train.folder)
+    segmentations = _draw_segmentations(data, store, vocabulary, display) if data.subword_dropout else None
     return Report(
         train=train_report,
         valid=valid_report,
@@ -214,7 +233,17 @@ def _encode(
         piece_tokens=piece_tokens,
         max_length=data.max_length,
         max_ratio=data.max_ratio,
+        segmentations=segmentations,
     )
+
+
+def _draw_segmentations(
+    data: DataSettings, store: Store, vocabulary: Vocabulary, display: Display
+) -> SegmentationReport:
+    with display.job("drawing segmentations", unit="words") as job:
+        folder = store.folder.with_name(_SEGMENTATIONS)
+        words, growth = write_segmentations(folder, store, vocabulary, data.subword_dropout, data.max_length, job)
+    return SegmentationReport(data.subword_dropout, words, DRAWN, growth)
 
 
 def _write_store(part: _Part, vocabulary: Vocabulary, job: Job) -> PartReport:

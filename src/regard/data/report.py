@@ -44,6 +44,23 @@ class PartReport:
 
 
 @dataclass(frozen=True)
+class SegmentationReport:
+    """What was drawn for `data.subword_dropout`."""
+
+    dropout: float
+    words: int  # distinct ones
+    drawn: int  # segmentations of each
+    growth: float  # of the number of tokens
+
+    def line(self) -> str:
+        """Return the line for people."""
+        return (
+            f"subword dropout {self.dropout:g}: {self.drawn} segmentations of each of {self.words:,} words; training "
+            f"sees {self.growth:.2f} times as many tokens"
+        )
+
+
+@dataclass(frozen=True)
 class Report:
     """What a preparation did."""
 
@@ -55,6 +72,7 @@ class Report:
     piece_tokens: int
     max_length: int
     max_ratio: float
+    segmentations: SegmentationReport | None = None
 
     def lines(self) -> list[str]:
         """Return the report for people."""
@@ -64,6 +82,8 @@ class Report:
         lines.append(
             f"vocabulary: {self.vocabulary_size:,} subwords; {self.byte_share:.2%} of the training tokens are bytes"
         )
+        if self.segmentations:
+            lines.append(self.segmentations.line())
         lines.append(f"padding: {self.padding:.1%} in pieces of {self.piece_tokens:,} tokens")
         return lines
 

@@ -31,6 +31,8 @@ VERSION = 1
 _FILES = ("tokens.bin", "offsets.bin", "lines.bin")
 _OFFSET = np.dtype("<u8")
 _LINE = np.dtype("<u4")
+Rows = NDArray[np.int64]
+
 _TOKEN_TYPES: dict[str, np.dtype[Any]] = {"uint16": np.dtype("<u2"), "uint32": np.dtype("<u4")}
 
 
@@ -45,7 +47,7 @@ class StoredCorpus:
 
 
 @dataclass(frozen=True)
-class _Description:
+class Description:
     """What store.json says."""
 
     version: int
@@ -69,28 +71,37 @@ class Store:
     `tokens` and `offsets` are the files themselves: the source of a row is sequence 2 row, its target the one after.
     """
 
-    def __init__(self, folder: Path, description: _Description) -> None:
+    def __init__(self, folder: Path, description: Description) -> None:
         self.folder = folder
         self.corpora = description.corpora
         self.vocabulary = description.vocabulary
-        self.fingerprint = description.fingerprint
+        self.fingerprint = self._contents = description.fingerprint
         self.source_tokens = description.source_tokens
         self.target_tokens = description.tokens - description.source_tokens
         self.longest_source = description.longest_source
         self.longest_target = description.longest_target
         self._pairs = description.pairs
         self._token_type = description.token_type
-        self.tokens = _map(folder / "tokens.bin", _TOKEN_TYPES[description.token_type], description.tokens)
-        self.offsets = _map(folder / "offsets.bin", _OFFSET, 2 * description.pairs + 1)
-        self._lines = _map(folder / "lines.bin", _LINE, description.pairs)
+        self.tokens = map_file(folder / "tokens.bin", _TOKEN_TYPES[description.token_type], description.tokens)
+        self.offsets = map_file(folder / "offsets.bin", _OFFSET, 2 * description.pairs + 1)
+        self._lines = map_file(folder / "lines.bin", _LINE, description.pairs)
 
     @classmethod
     def open(cls, folder: Path) -> Self:
         """Map a store; raises `FileFormatError` if it is missing, damaged or of another version."""
-        return cls(folder, _read_description(folder / "store.json"))
+        return cls(folder, read_description(folder))
 
     def __len__(self) -> int:
         return self._pairs
+
+    @property
+    def longest(self) -> int:
+        """The most tokens that a sentence has, the end token counted."""
+        return max(self.longest_source, self.longest_target)
+
+    def in_epoch(self, rows: Rows, epoch: int) -> Rows:
+        """Return the rows of pairs in an epoch: here the same in all of them (see segmentations.py)."""
+        return rows
 
     def source(self, row: int) -> NDArray[Any]:
         """Return the source ids of a pair, with the end token; a view."""
@@ -105,6 +116,12 @@ class Store:
         start, middle, end = (self.offsets[2 * rows + part].astype(np.int64) for part in range(3))
         return middle - start, end - middle
 
+    def read(self, sequences: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the ids of sequences, one after the other, and the lengths; 2 · row is a source, the next a target."""
+        starts = self.offsets[sequences].astype(np.int64)
+        lengths = self.offsets[sequences + 1].astype(np.int64) - starts
+        return self.tokens[runs(starts, lengths)].astype(np.int64), lengths
+
     def locate(self, row: int) -> tuple[str, int]:
         """Return the corpus that a pair is from and its line there."""
         corpus = next(corpus for corpus in reversed(self.corpora) if corpus.first <= row)
@@ -113,34 +130,51 @@ class Store:
     def check(self) -> None:
         """Read every byte; raises `FileFormatError` if the contents are not those that were written."""
         digests = [checksum(self.folder / name) for name in _FILES]
-        if _fingerprint(self._token_type, self.vocabulary, self.corpora, digests) != self.fingerprint:
+        if _fingerprint(self._token_type, self.vocabulary, self.corpora, digests) != self._contents:
             raise self._damaged("its contents are not those that were prepared")
 
     def check_numbers(self, vocabulary_size: int) -> None:
         """Read everything once; raises `FileFormatError` if a sequence is none, or has ids that no subword has."""
-        here = 0
-        for block in _blocks(self.offsets):
-            if int(block[0]) < here or np.any(block[1:] <= block[:-1]):  # as a sequence has its end token at least
-                raise self._damaged("a sequence ends before it begins")
-            here = int(block[-1])
-        if here != len(self.tokens) or int(self.offsets[0]) != 0:
-            raise self._damaged("offsets.bin does not belong to tokens.bin")
-        if any(block.max() >= vocabulary_size for block in _blocks(self.tokens)):
+        if not are_offsets(self.offsets, len(self.tokens)):
+            raise self._damaged("a sequence ends before it begins, or offsets.bin does not belong to tokens.bin")
+        if any(block.max() >= vocabulary_size for block in blocks(self.tokens)):
             raise self._damaged("tokens.bin has ids that the vocabulary does not have")
 
     def _damaged(self, how: str) -> FileFormatError:
-        again = f"remove {self.folder.parent} and run the same command again, which prepares the same data"
-        return FileFormatError(self.folder, f"damaged: {how}; {again}")
+        return FileFormatError(self.folder, f"damaged: {how}; {self.advice}")
+
+    @property
+    def advice(self) -> str:
+        """What to do with data that is damaged."""
+        return f"remove {self.folder.parent} and run the same command again, which prepares the same data"
 
     def _sequence(self, number: int) -> NDArray[Any]:
         return self.tokens[int(self.offsets[number]) : int(self.offsets[number + 1])]
 
 
-def _blocks(numbers: NDArray[Any], size: int = 1 << 20) -> Iterator[NDArray[Any]]:
+def runs(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the numbers start, start + 1, … of each run of a length, one run after the other."""
+    shifts = np.repeat(starts - np.cumsum(lengths) + lengths, lengths)
+    return np.arange(len(shifts)) + shifts
+
+
+def are_offsets(offsets: NDArray[Any], length: int) -> bool:
+    """Say whether numbers rise from 0 to a length, as a sequence has its end token at least."""
+    here = 0
+    for block in blocks(offsets):
+        if int(block[0]) < here or np.any(block[1:] <= block[:-1]):
+            return False
+        here = int(block[-1])
+    return here == length and int(offsets[0]) == 0
+
+
+def blocks(numbers: NDArray[Any], size: int = 1 << 20) -> Iterator[NDArray[Any]]:
+    """Yield numbers in parts."""
     return (numbers[start : start + size] for start in range(0, len(numbers), size))
 
 
-def _map(path: Path, dtype: np.dtype[Any], count: int) -> NDArray[Any]:
+def map_file(path: Path, dtype: np.dtype[Any], count: int) -> NDArray[Any]:
+    """Map a file of `count` numbers; raises `FileFormatError` if it has others or can't be read."""
     try:
         with open_file(path) as file:
             size = os.fstat(file.fileno()).st_size
@@ -152,12 +186,14 @@ def _map(path: Path, dtype: np.dtype[Any], count: int) -> NDArray[Any]:
         raise FileFormatError(path, f"can't be read: {error.strerror or error}") from None
 
 
-def _read_description(path: Path) -> _Description:
+def read_description(folder: Path) -> Description:
+    """Read what store.json says; raises `FileFormatError` if that can't be."""
+    path = folder / "store.json"
     version = read_json(path).get("version", VERSION)
     if version != VERSION:
         problem = f"token store of version {version!r}; this regard reads version {VERSION}"
         raise FileFormatError(path, f"{problem}: prepare the data again")
-    description = read_record(path, _Description)
+    description = read_record(path, Description)
     first = 0
     for corpus in description.corpora:
         if corpus.first != first or corpus.count < 0 or not 0 < corpus.weight < np.inf:
@@ -191,7 +227,7 @@ class StoreWriter:
             stack.enter_context(explain_disk_errors(self.folder))
             self._partial = stack.enter_context(new_folder(self.folder))
             self._tokens, self._offsets, self._lines = (
-                stack.enter_context(closing(_HashedFile(self._partial / name))) for name in _FILES
+                stack.enter_context(closing(HashedFile(self._partial / name))) for name in _FILES
             )
             self._offsets.write(np.zeros(1, _OFFSET))
             self._stack = stack.pop_all()
@@ -224,9 +260,9 @@ class StoreWriter:
                 raise error
             write_json(self._partial / "store.json", asdict(self._describe()))
 
-    def _describe(self) -> _Description:
+    def _describe(self) -> Description:
         digests = [file.digest for file in (self._tokens, self._offsets, self._lines)]
-        return _Description(
+        return Description(
             version=VERSION,
             token_type=self._token_type,
             vocabulary=self._vocabulary,
@@ -246,7 +282,7 @@ def _fingerprint(token_type: str, vocabulary: str, corpora: Sequence[StoredCorpu
     return hashlib.sha256("\n".join([token_type, vocabulary, *counts, *digests]).encode()).hexdigest()
 
 
-class _HashedFile:
+class HashedFile:
     """A file of numbers that knows the hash of what was written to it."""
 
     def __init__(self, path: Path) -> None:
@@ -254,12 +290,15 @@ class _HashedFile:
         self._hash = hashlib.sha256()
 
     def write(self, numbers: NDArray[Any]) -> None:
+        """Append numbers."""
         self._file.write(numbers.data)
         self._hash.update(numbers.data)
 
     def close(self) -> None:
+        """Write what is left; nothing can be appended any more."""
         self._file.close()
 
     @property
     def digest(self) -> str:
+        """The SHA-256 of what was written."""
         return self._hash.hexdigest()

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from regard.model.dropout import drop
 from regard.model.initial import glorot
 from regard.model.past import Past
 
@@ -22,12 +23,22 @@ class KeysValues(NamedTuple):
     values: Tensor
 
 
-def attend(queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None = None, causal: bool = False) -> Tensor:
+def attend(
+    queries: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    mask: Tensor | None = None,
+    causal: bool = False,
+    dropout: float = 0.0,
+) -> Tensor:
     """Return softmax(Q Kᵀ / √d_k) V (§3.2.1), shape (B, H, N, d_v).
 
-    Masked scores are -inf before the softmax; a query that may attend to nothing gets zeros.
+    Masked scores are -inf before the softmax; a query that may attend to nothing gets zeros. With `dropout`, which is
+    not the paper's, weights are dropped after the softmax.
     """
-    return F.scaled_dot_product_attention(queries, keys, values, attn_mask=mask, is_causal=causal)
+    if dropout and queries.device.type == "cpu":  # where torch would draw random numbers slowly
+        return drop(attention_weights(queries, keys, mask, causal), dropout) @ values
+    return F.scaled_dot_product_attention(queries, keys, values, attn_mask=mask, dropout_p=dropout, is_causal=causal)
 
 
 def attention_weights(queries: Tensor, keys: Tensor, mask: Tensor | None = None, causal: bool = False) -> Tensor:
@@ -63,11 +74,21 @@ class SelfAttention(nn.Module):
     W^Q, W^K and W^V of all heads lie in one matrix, so that one product serves the three.
     """
 
-    def __init__(self, d_model: int, heads: int, d_k: int, d_v: int, bias: bool, neighbours: int | None = None) -> None:
+    def __init__(
+        self,
+        d_model: int,
+        heads: int,
+        d_k: int,
+        d_v: int,
+        bias: bool,
+        neighbours: int | None = None,
+        dropout: float = 0.0,
+    ) -> None:
         super().__init__()
         self.heads = heads
         self.widths = [heads * d_k, heads * d_k, heads * d_v]
         self.neighbours = neighbours
+        self.dropout = dropout
         self.query_key_value = glorot(nn.Linear(d_model, sum(self.widths), bias=bias), self.widths)
         self.output = glorot(nn.Linear(heads * d_v, d_model, bias=bias))
 
@@ -79,13 +100,14 @@ class SelfAttention(nn.Module):
     def forward(self, x: Tensor, mask: Tensor | None = None, causal: bool = False) -> Tensor:
         """Return (B, N, D); `mask` is (B, 1, 1, N), True where a key may be looked at."""
         queries, keys, values = self.project(x)
+        dropout = self.dropout if self.training else 0.0
         if self.neighbours is None or self.neighbours // 2 >= x.size(1):
             # With both masks at once, one mask says both: SDPA takes either a mask or the causal flag.
             if causal and mask is not None:
                 mask, causal = mask & causal_mask(x.size(1), x.size(1), x.device), False
-            mixed = attend(queries, keys, values, mask, causal)
+            mixed = attend(queries, keys, values, mask, causal, dropout)
         else:
-            mixed = attend_nearby(queries, keys, values, self.neighbours // 2, mask, causal)
+            mixed = attend_nearby(queries, keys, values, self.neighbours // 2, mask, causal, dropout)
         return self.output(join_heads(mixed))  # type: ignore[no-any-return]
 
     def step(self, x: Tensor, past: Past | None) -> tuple[Tensor, Past]:
@@ -108,9 +130,10 @@ class SelfAttention(nn.Module):
 class CrossAttention(nn.Module):
     """The decoder looks at the encoder's output (§3.2.3)."""
 
-    def __init__(self, d_model: int, heads: int, d_k: int, d_v: int, bias: bool) -> None:
+    def __init__(self, d_model: int, heads: int, d_k: int, d_v: int, bias: bool, dropout: float = 0.0) -> None:
         super().__init__()
         self.heads = heads
+        self.dropout = dropout
         self.widths = [heads * d_k, heads * d_v]
         self.query = glorot(nn.Linear(d_model, heads * d_k, bias=bias))
         self.key_value = glorot(nn.Linear(d_model, sum(self.widths), bias=bias), self.widths)
@@ -124,7 +147,9 @@ class CrossAttention(nn.Module):
     def forward(self, x: Tensor, memory: KeysValues, mask: Tensor | None = None) -> Tensor:
         """Return (B, N, D) for N queries a sentence: T positions in training, K hypotheses in search."""
         queries = split_heads(self.query(x), self.heads)  # (B, H, N, d_k)
-        return self.output(join_heads(attend(queries, memory.keys, memory.values, mask)))  # type: ignore[no-any-return]
+        dropout = self.dropout if self.training else 0.0
+        mixed = attend(queries, memory.keys, memory.values, mask, dropout=dropout)
+        return self.output(join_heads(mixed))  # type: ignore[no-any-return]
 
     def weights(self, x: Tensor, memory: KeysValues, mask: Tensor | None = None) -> Tensor:
         """Return who looks at whom, (B, H, N, S), for the same arguments as `forward`."""
@@ -132,7 +157,13 @@ class CrossAttention(nn.Module):
 
 
 def attend_nearby(
-    queries: Tensor, keys: Tensor, values: Tensor, reach: int, mask: Tensor | None = None, causal: bool = False
+    queries: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    reach: int,
+    mask: Tensor | None = None,
+    causal: bool = False,
+    dropout: float = 0.0,
 ) -> Tensor:
     """Attend to the neighbourhood of `reach` positions to each side (§4): cost grows as reach · N, not N².
 
@@ -155,7 +186,7 @@ def attend_nearby(
     if mask is not None:
         allowed = F.pad(mask.view(batch, 1, length), (0, blocks * size - length))
         near = near & _with_beside(allowed.view(batch, 1, blocks, size, 1)).transpose(-2, -1)
-    mixed = attend(queries, keys, values, near)  # (B, H, blocks, size, d_v)
+    mixed = attend(queries, keys, values, near, dropout=dropout)  # (B, H, blocks, size, d_v)
     return mixed.reshape(batch, heads, blocks * size, -1)[:, :, :length]
 
 

@@ -22,14 +22,17 @@ def build_model(settings: ModelSettings, vocabulary_size: int) -> Transformer:
         attention_bias=settings.attention_bias,
         activation=settings.activation,
         neighbours=settings.neighbours,
+        attention_dropout=settings.attention_dropout,
+        activation_dropout=settings.activation_dropout,
     )
     source = Embedding(vocabulary_size, settings.d_model)
     target = source if settings.embeddings == "shared" else Embedding(vocabulary_size, settings.d_model)
     tied = None if settings.embeddings == "separate" else target
     positions = _positions(settings)
+    entries = [InputLayer(side, positions, settings.dropout, settings.word_dropout) for side in (source, target)]
     return Transformer(
-        Encoder(shape, settings.encoder_layers, InputLayer(source, positions, settings.dropout)),
-        Decoder(shape, settings.decoder_layers, InputLayer(target, positions, settings.dropout)),
+        Encoder(shape, settings.encoder_layers, entries[0]),
+        Decoder(shape, settings.decoder_layers, entries[1]),
         OutputLayer(tied, vocabulary_size, settings.d_model),
     )
 

@@ -39,6 +39,15 @@ class _Drop(torch.autograd.Function):
         return grads[0] * mask, None
 
 
+def drop(x: Tensor, probability: float) -> Tensor:
+    """Set elements to zero with this probability, and scale up the rest."""
+    if probability == 0:
+        return x
+    if x.device.type != "cpu":
+        return F.dropout(x, probability)
+    return _Drop.apply(x, probability)  # type: ignore[no-any-return, no-untyped-call]
+
+
 class Dropout(nn.Module):
     """Set elements to zero with this probability while training, and scale up the rest."""
 
@@ -48,12 +57,19 @@ class Dropout(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return a tensor of the same shape."""
-        if not self.training or self.probability == 0:
-            return x
-        if x.device.type != "cpu":
-            return F.dropout(x, self.probability)
-        return _Drop.apply(x, self.probability)  # type: ignore[no-any-return, no-untyped-call]
+        return drop(x, self.probability) if self.training else x
 
     def extra_repr(self) -> str:
         """Show the probability in the module's printed form."""
         return f"{self.probability}"
+
+
+class WordDropout(Dropout):
+    """Set whole vectors (…, D) to zero with this probability while training, and leave the rest as they are."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return a tensor of the same shape."""
+        if not self.training or self.probability == 0:
+            return x
+        kept = torch.rand(x.shape[:-1], device=x.device) >= self.probability
+        return x * kept[..., None].to(x.dtype)

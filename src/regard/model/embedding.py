@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.model.dropout import Dropout
+from regard.model.dropout import Dropout, WordDropout
 from regard.model.initial import embedding_matrix
 
 
@@ -28,17 +28,22 @@ class Embedding(nn.Module):
 
 
 class InputLayer(nn.Module):
-    """What a stack of layers reads: Dropout(embedding + position) (§3.4, §3.5, §5.4)."""
+    """What a stack of layers reads: Dropout(embedding + position) (§3.4, §3.5, §5.4).
 
-    def __init__(self, embedding: Embedding, positions: nn.Module, dropout: float) -> None:
+    With word dropout, which is not the paper's, some tokens have no embedding, and only their position tells of them.
+    """
+
+    def __init__(self, embedding: Embedding, positions: nn.Module, dropout: float, word_dropout: float = 0.0) -> None:
         super().__init__()
         self.embedding = embedding
         self.positions = positions
+        self.word_dropout = WordDropout(word_dropout)
         self.dropout = Dropout(dropout)
 
     def forward(self, tokens: Tensor, start: int = 0) -> Tensor:
         """Turn (B, T) token ids at positions start, start + 1, … into (B, T, D)."""
-        return self.dropout(self.embedding(tokens) + self.positions(start, tokens.size(1)))  # type: ignore[no-any-return]
+        embedded = self.word_dropout(self.embedding(tokens))
+        return self.dropout(embedded + self.positions(start, tokens.size(1)))  # type: ignore[no-any-return]
 
 
 class OutputLayer(nn.Module):

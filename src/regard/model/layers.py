@@ -35,6 +35,8 @@ class LayerShape:
     attention_bias: bool = False
     activation: Activation = "relu"
     neighbours: int | None = None
+    attention_dropout: float = 0.0
+    activation_dropout: float = 0.0
 
 
 class Residual(nn.Module):
@@ -60,17 +62,21 @@ class Residual(nn.Module):
 
 
 class FeedForward(nn.Module):
-    """FFN(x) = max(0, x W1 + b1) W2 + b2, at each position alike (§3.3)."""
+    """FFN(x) = max(0, x W1 + b1) W2 + b2, at each position alike (§3.3).
 
-    def __init__(self, d_model: int, d_ff: int, activation: Activation) -> None:
+    Dropout after the activation is not the paper's.
+    """
+
+    def __init__(self, d_model: int, d_ff: int, activation: Activation, dropout: float = 0.0) -> None:
         super().__init__()
         self.inner = glorot(nn.Linear(d_model, d_ff))
         self.outer = glorot(nn.Linear(d_ff, d_model))
         self.activation = _ACTIVATIONS[activation]
+        self.dropout = Dropout(dropout)
 
     def forward(self, x: Tensor) -> Tensor:
         """Return a tensor of the same shape, (…, D)."""
-        return self.outer(self.activation(self.inner(x)))  # type: ignore[no-any-return]
+        return self.outer(self.dropout(self.activation(self.inner(x))))  # type: ignore[no-any-return]
 
 
 class EncoderLayer(nn.Module):
@@ -79,7 +85,7 @@ class EncoderLayer(nn.Module):
     def __init__(self, shape: LayerShape) -> None:
         super().__init__()
         self.self_attention = _self_attention(shape)
-        self.feed_forward = FeedForward(shape.d_model, shape.d_ff, shape.activation)
+        self.feed_forward = _feed_forward(shape)
         self.self_attention_residual = _residual(shape)
         self.feed_forward_residual = _residual(shape)
 
@@ -97,8 +103,10 @@ class DecoderLayer(nn.Module):
     def __init__(self, shape: LayerShape) -> None:
         super().__init__()
         self.self_attention = _self_attention(shape)
-        self.cross_attention = CrossAttention(shape.d_model, shape.heads, shape.d_k, shape.d_v, shape.attention_bias)
-        self.feed_forward = FeedForward(shape.d_model, shape.d_ff, shape.activation)
+        self.cross_attention = CrossAttention(
+            shape.d_model, shape.heads, shape.d_k, shape.d_v, shape.attention_bias, shape.attention_dropout
+        )
+        self.feed_forward = _feed_forward(shape)
         self.self_attention_residual = _residual(shape)
         self.cross_attention_residual = _residual(shape)
         self.feed_forward_residual = _residual(shape)
@@ -130,8 +138,18 @@ class DecoderLayer(nn.Module):
 
 def _self_attention(shape: LayerShape) -> SelfAttention:
     return SelfAttention(
-        shape.d_model, shape.heads, shape.d_k, shape.d_v, bias=shape.attention_bias, neighbours=shape.neighbours
+        shape.d_model,
+        shape.heads,
+        shape.d_k,
+        shape.d_v,
+        bias=shape.attention_bias,
+        neighbours=shape.neighbours,
+        dropout=shape.attention_dropout,
     )
+
+
+def _feed_forward(shape: LayerShape) -> FeedForward:
+    return FeedForward(shape.d_model, shape.d_ff, shape.activation, shape.activation_dropout)
 
 
 def _residual(shape: LayerShape) -> Residual:

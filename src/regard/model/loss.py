@@ -18,8 +18,12 @@ _LOGITS = 1 << 24  # but no more than these, 64 MiB in float32
 
 
 class Loss(NamedTuple):
-    """Sums over tokens: the smoothed loss that is trained on, and the plain negative log-likelihood, for perplexity."""
+    """Sums over tokens: what is minimised, the smoothed loss, and the plain negative log-likelihood, for perplexity.
 
+    What is minimised is the smoothed loss itself, or has it as a part (consistency.py).
+    """
+
+    objective: Tensor
     smoothed: Tensor
     plain: Tensor
 
@@ -27,7 +31,8 @@ class Loss(NamedTuple):
 def token_loss(hidden: Tensor, targets: Tensor, weight: Tensor, smoothing: float) -> Loss:
     """Return the loss summed over N tokens: hidden (N, D), targets (N,), weight (V, D) of the output layer."""
     learning = torch.is_grad_enabled()  # asked here: inside a Function's forward the answer is always no
-    return Loss(*_TokenLoss.apply(hidden, targets, weight, smoothing, learning))  # type: ignore[no-untyped-call]
+    smoothed, plain = _TokenLoss.apply(hidden, targets, weight, smoothing, learning)  # type: ignore[no-untyped-call]
+    return Loss(smoothed, smoothed, plain)
 
 
 class _TokenLoss(torch.autograd.Function):
@@ -40,17 +45,17 @@ class _TokenLoss(torch.autograd.Function):
         need_hidden, _, need_weight, _, _ = ctx.needs_input_grad
         hidden_grad = torch.empty_like(hidden) if learning and need_hidden else None
         weight_grad = torch.zeros_like(weight) if learning and need_weight else None
-        product_type = _product_type(hidden)
-        softmax_type = torch.promote_types(product_type, torch.float32)
-        matrix = weight.to(product_type)
+        kind = product_type(hidden)
+        softmax_type = torch.promote_types(kind, torch.float32)
+        matrix = weight.to(kind)
         smoothed = hidden.new_zeros((), dtype=torch.float64 if hidden.device.type == "cpu" else torch.float32)
         plain = smoothed.clone()
 
         uniform = smoothing / weight.size(0)  # ε/V
         weight_sum = weight.sum(dim=0)  # (D,)
-        rows = max(1, min(_ROWS, _LOGITS // weight.size(0)))
+        rows = rows_at_once(weight.size(0))
         for start in range(0, hidden.size(0), rows):
-            part = hidden[start : start + rows].to(product_type)
+            part = hidden[start : start + rows].to(kind)
             target = targets[start : start + rows, None]
             logits = (part @ matrix.t()).to(softmax_type)  # (n, V)
             logit = logits.gather(1, target)
@@ -63,11 +68,11 @@ class _TokenLoss(torch.autograd.Function):
                 continue
             gradient = log_p.exp_()
             gradient.scatter_add_(1, target, gradient.new_full((1, 1), smoothing - 1).expand_as(target))
-            gradient = gradient.to(product_type)
+            gradient = gradient.to(kind)
             if hidden_grad is not None:
                 hidden_grad[start : start + rows] = gradient @ matrix
             if weight_grad is not None:
-                _add_product(weight_grad, gradient.t(), part)
+                add_product(weight_grad, gradient.t(), part)
         if smoothing:
             hidden_sum = hidden.sum(dim=0)  # (D,)
             smoothed -= uniform * hidden_sum.to(smoothed) @ weight_sum.to(smoothed)
@@ -81,18 +86,28 @@ class _TokenLoss(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, None, Tensor | None, None, None]:
-        if ctx.gradients is None:
-            raise RuntimeError("the loss hands out its gradients once; compute it again for a second backward")
-        hidden_grad, weight_grad = ctx.gradients
-        factor = grads[0]
-        if factor != 1:
-            hidden_grad = None if hidden_grad is None else hidden_grad.mul_(factor)
-            weight_grad = None if weight_grad is None else weight_grad.mul_(factor)
-        ctx.gradients = None
+        hidden_grad, weight_grad = hand_out(ctx, grads[0])
         return hidden_grad, None, weight_grad, None, None
 
 
-def _add_product(total: Tensor, left: Tensor, right: Tensor) -> None:
+def hand_out(ctx: Any, factor: Tensor) -> tuple[Tensor | None, Tensor | None]:
+    """Return the gradients for hidden states and weight that `forward` made, times a factor; they can be had once."""
+    if ctx.gradients is None:
+        raise RuntimeError("the loss hands out its gradients once; compute it again for a second backward")
+    hidden_grad, weight_grad = ctx.gradients
+    if factor != 1:
+        hidden_grad = None if hidden_grad is None else hidden_grad.mul_(factor)
+        weight_grad = None if weight_grad is None else weight_grad.mul_(factor)
+    ctx.gradients = None
+    return hidden_grad, weight_grad
+
+
+def rows_at_once(vocabulary_size: int) -> int:
+    """Return how many tokens' logits are held at a time."""
+    return max(1, min(_ROWS, _LOGITS // vocabulary_size))
+
+
+def add_product(total: Tensor, left: Tensor, right: Tensor) -> None:
     """Add left · right to `total`, in place; within the product itself where the types are the same."""
     if total.dtype == left.dtype:
         total.addmm_(left, right)
@@ -100,7 +115,7 @@ def _add_product(total: Tensor, left: Tensor, right: Tensor) -> None:
         total += left @ right
 
 
-def _product_type(x: Tensor) -> torch.dtype:
+def product_type(x: Tensor) -> torch.dtype:
     """The number type in which matrix products run here: autocast's, if it is on."""
     device = x.device.type
     return torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else x.dtype

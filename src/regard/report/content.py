@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from regard.attention_maps import AttentionMaps
 from regard.evaluate import Score, sentence_scores
 from regard.report.charts import Point
-from regard.settings import Settings, list_settings
+from regard.settings import Settings, TrainingSettings, list_settings
 
 SHOWN, WORST = 20, 10
 
@@ -95,3 +95,12 @@ def departures(settings: Settings) -> list[tuple[str, object, object]]:
         if ours != theirs and section != "data":
             found.append((key, ours, theirs))
     return found
+
+
+def describe_average(training: TrainingSettings, steps: Sequence[int]) -> str:
+    """Say in a sentence what the weights are, made of the checkpoints of these steps."""
+    averaged = ", ".join(f"{step:,}" for step in steps)
+    if training.average == "exponential":
+        decay = f"{training.average_decay:g}"
+        return f"The weights are the exponential running mean of all steps' (decay {decay}) at step {averaged}."
+    return f"The weights are the average of the checkpoints at steps {averaged}."

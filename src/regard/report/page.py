@@ -6,7 +6,7 @@ from regard.attention_maps import AttentionMaps, alignment_weights, describe_hea
 from regard.evaluate import Score
 from regard.progress import duration
 from regard.report.charts import LINEAR, LOGARITHMIC, Line, heat_map, line_chart, small_map
-from regard.report.content import Content, Sample, departures
+from regard.report.content import Content, Sample, departures, describe_average
 from regard.report.differences import mark_differences
 from regard.report.markup import Markup, element, join
 from regard.report.style import STYLE
@@ -216,10 +216,9 @@ def _data(content: Content) -> Markup:
 
 
 def _settings(content: Content) -> Markup:
-    averaged = ", ".join(f"{step:,}" for step in content.averaged)
-    seed = content.settings.training.seed
+    training = content.settings.training
     skipped = f" {content.skipped:,} steps had no finite gradient and changed nothing." if content.skipped else ""
-    told = f"The weights are the mean of the checkpoints at steps {averaged}. Seed {seed}.{skipped}"
+    told = f"{describe_average(training, content.averaged)} Seed {training.seed}.{skipped}"
     rows = [
         element("tr", element("td", element("code", key)), element("td", _shown(ours)), element("td", _shown(theirs)))
         for key, ours, theirs in departures(content.settings)

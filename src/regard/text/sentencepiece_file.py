@@ -11,6 +11,7 @@ _LONGEST = 1000  # of a subword, and of what a normalization puts in the place o
 _MOST_PIECES = 1 << 20
 
 _PIECES, _NORMALIZATIONS, _TABLE = 1, (3, 5), 2  # numbers of fields: of the model, and of a normalization
+_TRAINER, _METHOD, _BYTE_PAIRS = 2, 3, b"\2"  # of the model and of what it was trained with; a value of that
 _NUMBER, _EIGHT_BYTES, _TEXT, _FOUR_BYTES = 0, 1, 2, 5  # how a field is written
 
 
@@ -31,6 +32,12 @@ def find_problem(model: bytes) -> str | None:
     return None
 
 
+def is_byte_pair_encoding(model: bytes) -> bool:
+    """Say whether a model that can be loaded merges pairs, and does not choose subwords by their probability."""
+    trainers = (value for number, value in _fields(model) if number == _TRAINER)
+    return any(value == _BYTE_PAIRS for trainer in trainers for number, value in _fields(trainer) if number == _METHOD)
+
+
 def _tables(normalization: bytes) -> Iterator[bytes]:
     return (value for number, value in _fields(normalization) if number == _TABLE)
 
@@ -42,7 +49,7 @@ def _is_too_long(table: bytes) -> bool:
 
 
 def _fields(message: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yield each field of a message with its number; those that are no texts are empty.
+    """Yield each field of a message with its number: texts, and numbers as they are written; others are empty.
 
     Raises `ValueError` or `IndexError` where the message is cut off or is none.
     """
@@ -52,7 +59,7 @@ def _fields(message: bytes) -> Iterator[tuple[int, bytes]]:
         number, kind = tag >> 3, tag & 7
         size = 0
         if kind == _NUMBER:
-            _, place = _read_number(message, place)
+            size = _read_number(message, place)[1] - place
         elif kind == _TEXT:
             size, place = _read_number(message, place)
         elif kind in (_FOUR_BYTES, _EIGHT_BYTES):

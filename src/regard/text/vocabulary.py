@@ -20,7 +20,7 @@ import sentencepiece
 
 from regard.errors import FileFormatError, UserError
 from regard.files import read_bytes, write_file
-from regard.text.sentencepiece_file import LARGEST_FILE, find_problem
+from regard.text.sentencepiece_file import LARGEST_FILE, find_problem, is_byte_pair_encoding
 from regard.tokens import END, PAD, START, UNKNOWN
 
 _SPECIALS = {"pad": PAD, "unk": UNKNOWN, "bos": START, "eos": END}  # by SentencePiece's names
@@ -157,6 +157,23 @@ class Vocabulary:
         starts = accumulate(map(len, chunks), initial=0)
         firsts = [owners[start] if chunk else words for start, chunk in zip(starts, chunks, strict=False)]
         return [owner if owner < words else None for owner in firsts]
+
+    @property
+    def is_byte_pair_encoding(self) -> bool:
+        """Say whether subwords are merged, as in the paper; a model from elsewhere may choose them another way."""
+        return is_byte_pair_encoding(self._model)
+
+    def scored_subwords(self) -> dict[int, tuple[str, float]]:
+        """Return each subword of text with its score, by id; neither special ids nor those of bytes."""
+        processor = self._processor
+        others = (processor.is_control, processor.is_unknown, processor.is_unused, processor.is_byte)
+        ids = [token for token in range(len(self)) if not any(is_other(token) for is_other in others)]
+        return dict(zip(ids, zip(processor.id_to_piece(ids), processor.get_score(ids), strict=True), strict=True))
+
+    def begins_word(self) -> list[bool]:
+        """Say of each id whether its subword begins with a space, and so a word."""
+        pieces: list[str] = self._processor.id_to_piece(list(range(len(self))))
+        return [piece.startswith(_SPACE) for piece in pieces]
 
     def _bytes_of(self, token: int) -> bytes:
         if token <= END:

@@ -1,4 +1,4 @@
-"""The average of checkpoints (§6.1)."""
+"""The average of checkpoints (§6.1), or the running mean of the weights that a checkpoint keeps."""
 
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -10,22 +10,27 @@ from safetensors import safe_open
 from torch import Tensor
 
 from regard.model_folder import WEIGHTS
-from regard.training.checkpoint import Checkpoint
+from regard.training.checkpoint import OPTIMIZER, Checkpoint
+from regard.training.optimizer import AVERAGE
 from regard.training.validation import Validation, is_better
 
 
 def choose_checkpoints(
     checkpoints: Sequence[Checkpoint],
     validations: Sequence[Validation],
-    rule: Literal["last", "best"],
+    rule: Literal["last", "best", "exponential"],
     count: int,
     choose_by: Literal["bleu", "loss"],
 ) -> list[Checkpoint]:
     """Return the checkpoints to average: the last `count` regular ones, or those that validated best.
 
+    Of those with a running mean only the last one counts.
+
     Where nothing was validated there is no best, so the last ones serve.
     """
     regular = sorted((one for one in checkpoints if one.regular), key=lambda one: one.step)
+    if rule == "exponential":
+        return regular[-1:]
     if rule == "last" or not validations:
         return regular[-count:]
     validated = {one.step: one for one in validations}
@@ -38,6 +43,13 @@ def choose_checkpoints(
             place += 1
         ranked.insert(place, checkpoint)
     return sorted(ranked[:count], key=lambda one: one.step)
+
+
+def running_average(folder: Path) -> dict[str, Tensor]:
+    """Return the running mean of the weights that a checkpoint keeps beside them."""
+    with safe_open(folder / OPTIMIZER, framework="pt") as file:
+        names = [name for name in file.keys() if name.endswith(f".{AVERAGE}")]  # noqa: SIM118 (not a dict)
+        return {name.removesuffix(f".{AVERAGE}"): file.get_tensor(name) for name in names}
 
 
 def average_weights(folders: Sequence[Path]) -> dict[str, Tensor]:

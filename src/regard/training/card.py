@@ -7,6 +7,7 @@ import regard
 from regard.data.report import Report
 from regard.evaluate import Score
 from regard.progress import duration
+from regard.report.content import describe_average
 from regard.settings import Settings
 
 
@@ -20,7 +21,6 @@ def write_card(settings: Settings, facts: Mapping[str, Any], report: Report, sco
         + (f", weight {corpus.weight:g}" if corpus.weight != 1 else "")
         for corpus in data.train
     ]
-    averaged = ", ".join(f"{step:,}" for step in facts["averaged_steps"])
     lines = [
         f"# A translator, {languages}",
         "",
@@ -37,8 +37,8 @@ def write_card(settings: Settings, facts: Mapping[str, Any], report: Report, sco
         "## Training",
         "",
         f"{facts['step']:,} steps of at most {training.batch_tokens:,} tokens in {duration(facts['seconds'])}; "
-        f"{facts['target_tokens']:,} target tokens in all; seed {training.seed}. The weights are the average of the "
-        f"checkpoints at steps {averaged}.",
+        f"{facts['target_tokens']:,} target tokens in all; seed {training.seed}. "
+        + describe_average(training, facts["averaged_steps"]),
         *_origin_lines(facts.get("origin")),
         "",
         "## Data",

@@ -27,9 +27,19 @@ _RATE = 0.3  # of the learning rate at which the model's own training ended
 _BATCH_TOKENS = 4096  # at most: few data have few batches
 _FEWEST_STEPS, _MOST_STEPS = 100, 10_000
 _VALIDATIONS = 10
-_MAY_DIFFER = frozenset({"dropout"})  # of the section model
+_MAY_DIFFER = frozenset({"dropout", "attention_dropout", "activation_dropout", "word_dropout"})  # of the section model
 _OF_THE_VOCABULARY = ("vocabulary_size", "character_coverage", "normalization", "vocabulary_sentences")
-_INHERITED = ("label_smoothing", "beta1", "beta2", "epsilon", "clip_norm", "seed", "precision", "validation_sentences")
+_INHERITED = (
+    "label_smoothing",
+    "consistency",
+    "beta1",
+    "beta2",
+    "epsilon",
+    "clip_norm",
+    "seed",
+    "precision",
+    "validation_sentences",
+)
 _CHUNK = 4096  # pairs that are counted together
 
 

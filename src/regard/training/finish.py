@@ -5,6 +5,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from torch import Tensor
+
 from regard.data.prepare import Prepared
 from regard.engine import lay_out_for
 from regard.errors import RegardError, TrainingError
@@ -16,7 +18,7 @@ from regard.model_folder import load_weights, write_model
 from regard.progress import Display, duration
 from regard.settings import Settings, TrainingSettings
 from regard.text.corpus import Pair
-from regard.training.average import average_weights, choose_checkpoints
+from regard.training.average import average_weights, choose_checkpoints, running_average
 from regard.training.card import write_card
 from regard.training.checkpoint import Checkpoint, TrainingState, checkpoint_path, list_checkpoints
 from regard.training.origin import Origin
@@ -41,10 +43,10 @@ def finish(
         raise TrainingError(f"{run.checkpoints}: no whole checkpoint to make a model of")
     if lost := _find_lost(run.checkpoints, chosen, state, training):
         display.say(f"missing from the average, because damaged or gone: {', '.join(map(str, lost))}")
-    weights = average_weights([checkpoint.path for checkpoint in chosen])
+    weights, told = _average(chosen, training)
     model = build_model(settings.model, len(vocabulary))
     load_weights(model, weights)
-    display.say(f"averaged the {training.average} {len(chosen)} checkpoints")
+    display.say(told)
 
     origin = Origin.read(run.origin)
     longest = max(prepared.train.longest_source, origin.longest_source if origin else 0)
@@ -78,6 +80,14 @@ def _choose(checkpoints: Iterable[Checkpoint], state: TrainingState, training: T
     return choose_checkpoints(
         list(checkpoints), state.validations, training.average, training.average_checkpoints, training.choose_by
     )
+
+
+def _average(chosen: Sequence[Checkpoint], training: TrainingSettings) -> tuple[dict[str, Tensor], str]:
+    """Return the weights of the model, and say how they came about."""
+    if training.average == "exponential":
+        return running_average(chosen[0].path), f"took the running mean of the weights at step {chosen[0].step:,}"
+    weights = average_weights([checkpoint.path for checkpoint in chosen])
+    return weights, f"averaged the {training.average} {len(chosen)} checkpoints"
 
 
 def _find_lost(

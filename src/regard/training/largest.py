@@ -10,10 +10,11 @@ import os
 
 import torch
 
-from regard.data.batches import Batch, Rows, collate, largest_pieces
+from regard.data.batches import Batch, collate, largest_pieces
+from regard.data.store import Rows
 from regard.errors import UserError
 from regard.system import memory_available, memory_peak
-from regard.training.objective import batch_loss
+from regard.training.objective import training_loss
 from regard.training.step import Stepper
 
 _SHARE = 0.95  # of the memory that is left: others want some as well
@@ -30,7 +31,7 @@ def try_largest_batch(stepper: Stepper) -> None:
     wanted, store, trial = stepper.settings.piece_tokens, stepper.store, _Trial(stepper)
     if trial.fits(wanted):
         return
-    smallest = max(store.longest_source, store.longest_target)  # a piece holds one pair at least
+    smallest = store.longest  # a piece holds one pair at least
     if smallest >= wanted or not trial.fits(smallest):
         raise UserError(
             f"not even a piece of one pair ({smallest:,} tokens) fits into memory; lower data.max_length, choose a "
@@ -102,8 +103,8 @@ def _compute(stepper: Stepper, batch: Batch) -> bool:
     machine = stepper.machine
     try:
         with machine.autocast():
-            loss = batch_loss(stepper.model, batch, machine.device, stepper.settings.label_smoothing)
-        loss.smoothed.backward()  # type: ignore[no-untyped-call]
+            loss = training_loss(stepper.model, batch, machine.device, stepper.settings)
+        loss.objective.backward()  # type: ignore[no-untyped-call]
     except (RuntimeError, MemoryError) as error:
         if not is_out_of_memory(error):
             raise

@@ -20,6 +20,7 @@ class Interval:
     """Sums since the last line of the log, over the steps that changed the weights."""
 
     steps: int = 0
+    objective: float = 0.0
     smoothed: float = 0.0
     plain: float = 0.0
     tokens: int = 0
@@ -31,6 +32,7 @@ class Interval:
         if not report.is_finite:
             return
         self.steps += 1
+        self.objective += report.objective
         self.smoothed += report.smoothed
         self.plain += report.plain
         self.tokens += report.tokens
@@ -40,6 +42,7 @@ class Interval:
         """Return means a token and a step (NaN without a step), and the speed in real target tokens a second."""
         steps, tokens = self.steps or math.nan, self.tokens or math.nan
         return {
+            "objective": self.objective / tokens,
             "loss": self.smoothed / tokens,
             "perplexity": math.exp(min(self.plain / tokens, 700)),
             "gradient_norm": self.norm / steps,

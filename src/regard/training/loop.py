@@ -142,10 +142,11 @@ class Training:
     ) -> None:
         self.settings, self.run, self.data, self.world, self.display = settings, run, data, world, display
         self.machine = machine
+        self.store = data.training_store(settings.training.seed)
         torch.manual_seed(mix(settings.training.seed))
         self.stepper = self._make_stepper()
         self.model = self.stepper.model
-        self.state = TrainingState(data=data.train.fingerprint)
+        self.state = TrainingState(data=self.store.fingerprint)
         self.kept = KeptCheckpoints(run.checkpoints, settings.training)
         self.pairs = pick_sentences(settings.data.valid, settings.training.validation_sentences)
 
@@ -153,7 +154,7 @@ class Training:
         def build() -> Transformer:
             return build_model(self.settings.model, len(self.data.vocabulary))
 
-        training, store, machine = self.settings.training, self.data.train, self.machine
+        training, store, machine = self.settings.training, self.store, self.machine
         if training.shard and self.world.size > 1:
             from regard.training.sharded import ShardedStepper  # what it needs of torch takes seconds to import
 
@@ -167,10 +168,8 @@ class Training:
             model, optimizer = self.stepper.whole()
             self.state = read_checkpoint(newest, model, optimizer)
             self.stepper.take_over(model, optimizer)
-            if self.state.data not in ("", self.data.train.fingerprint):
-                raise UserError(
-                    f"{newest}: trained on other data than {self.data.train.folder} holds; choose another --out"
-                )
+            if self.state.data not in ("", self.store.fingerprint):
+                raise UserError(f"{newest}: trained on other data than {self.store.folder} holds; choose another --out")
             self.display.say(f"going on from {newest}")
             if self.world.is_first:  # a kill may have come between writing a checkpoint and removing another
                 self.kept.tidy(self.state.validations)
@@ -185,7 +184,7 @@ class Training:
         self.model.train()
         if state.step == 0:
             try_largest_batch(self.stepper)
-        plan = steps(self.data.train, training.piece_tokens, training.pieces, training.seed, state.position)
+        plan = steps(self.store, training.piece_tokens, training.pieces, training.seed, state.position)
         interval, clock = Interval(), Clock(training.checkpoint_minutes)
         with self.display.job("training", training.steps, "steps", done=state.step) as job:
             while state.step < training.steps and not self.out_of_patience():
@@ -244,13 +243,13 @@ class Training:
     def _tell_skipped(self, step: Step, report: StepReport, log: Log | None) -> None:
         """Say that a step was skipped, and log the lines that it was made of."""
         lines: dict[str, list[int]] = {}
-        for name, line in (self.data.train.locate(row) for piece in step for row in piece.tolist()):
+        for name, line in (self.store.locate(row) for piece in step for row in piece.tolist()):
             lines.setdefault(name, []).append(line)
-        what = "gradient" if math.isfinite(report.smoothed) else "loss"
+        what = "gradient" if math.isfinite(report.objective) else "loss"
         some = "; ".join(f"{name} lines {_some(sorted(found))}" for name, found in lines.items())
         self.display.say(f"step {self.state.step:,}: {what} not finite, weights left as they are ({some})")
         if log is not None:
-            facts = {"loss": report.smoothed / max(report.tokens, 1), "gradient_norm": report.norm}
+            facts = {"loss": report.objective / max(report.tokens, 1), "gradient_norm": report.norm}
             log.write("skipped", {"step": self.state.step, **facts, "lines": lines})
 
     def _is_checkpoint_due(self, clock: "Clock") -> bool:
@@ -263,12 +262,14 @@ class Training:
         return learning_rate(self.state.step, self.settings.model.d_model, self.settings.training)
 
     def validate(self, log: Log | None) -> None:
-        """Validate the weights as they are; show and log the result, with some translations."""
+        """Validate the weights as they are, or their running mean; show and log the result, with some translations."""
         if not self.settings.data.valid:
             return
         state = self.state
-        model = self.stepper.whole()[0].to(self.machine.device)
-        found, samples = validate(model, self.data, self.pairs, state.step, self.settings, self.machine, self.world)
+        model, optimizer = self.stepper.whole()
+        with optimizer.averaged():
+            model = model.to(self.machine.device)
+            found, samples = validate(model, self.data, self.pairs, state.step, self.settings, self.machine, self.world)
         state.validations.append(found)
         best = validations_since_best(state.validations, self.settings.training.choose_by) == 0
         self.display.say(f"step {state.step:,}: {found.describe()}{' (best so far)' if best else ''}", found.facts())

@@ -6,9 +6,18 @@ Shapes: B batch, S source length, T target length, D d_model.
 import torch
 
 from regard.data.batches import Batch
+from regard.model.consistency import consistent_loss
 from regard.model.loss import Loss, token_loss
 from regard.model.transformer import Transformer
+from regard.settings import TrainingSettings
 from regard.tokens import PAD
+
+
+def training_loss(model: Transformer, batch: Batch, device: torch.device, settings: TrainingSettings) -> Loss:
+    """Return the loss that the settings ask for, summed over a batch's real target tokens."""
+    if settings.consistency:
+        return two_pass_loss(model, batch, device, settings.label_smoothing, settings.consistency)
+    return batch_loss(model, batch, device, settings.label_smoothing)
 
 
 def batch_loss(model: Transformer, batch: Batch, device: torch.device, smoothing: float) -> Loss:
@@ -19,3 +28,16 @@ def batch_loss(model: Transformer, batch: Batch, device: torch.device, smoothing
     following = tgt[:, 1:]
     real = following != PAD
     return token_loss(hidden[real], following[real], model.output.weight, smoothing)
+
+
+def two_pass_loss(model: Transformer, batch: Batch, device: torch.device, smoothing: float, alpha: float) -> Loss:
+    """Return the loss of a batch that passes the model twice, with dropout of its own each time (consistency.py).
+
+    The two passes are one, of a batch of 2 B rows: that takes fewer and larger products.
+    """
+    src = torch.from_numpy(batch.src).to(device).repeat(2, 1)  # (2 B, S)
+    tgt = torch.from_numpy(batch.tgt).to(device)  # (B, T + 1)
+    hidden = model(src, tgt[:, :-1].repeat(2, 1))  # (2 B, T, D)
+    following = tgt[:, 1:]
+    real = following != PAD
+    return consistent_loss(hidden[real.repeat(2, 1)], following[real], model.output.weight, smoothing, alpha)

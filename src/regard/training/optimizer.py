@@ -1,9 +1,15 @@
 """Adam and the paper's learning rate (§5.3)."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import torch
 from torch import Tensor, nn
 
 from regard.settings import TrainingSettings
+
+AVERAGE = "average"
+"""In a checkpoint, behind a weight's name: its running mean, where one is kept."""
 
 
 def learning_rate(step: int, d_model: int, settings: TrainingSettings) -> float:
@@ -22,6 +28,11 @@ def learning_rate(step: int, d_model: int, settings: TrainingSettings) -> float:
     return peak * float((warmup / step) ** 0.5)
 
 
+def average_decay(settings: TrainingSettings) -> float | None:
+    """Return the decay of the running mean of the weights, None if none is kept."""
+    return settings.average_decay if settings.average == "exponential" else None
+
+
 class Adam:
     """Adam over all weights of a model (§5.3).
 
@@ -33,6 +44,8 @@ class Adam:
         self.beta1, self.beta2, self.epsilon = settings.beta1, settings.beta2, settings.epsilon
         self.weights = torch.cat([weight.detach().flatten() for weight in model.parameters()])
         self.gradient, self.mean, self.square = (torch.zeros_like(self.weights) for _ in range(3))
+        self.decay = average_decay(settings)
+        self.average = None if self.decay is None else self.weights.clone()
         self.steps = 0
         self._places = {}
         start = 0
@@ -50,6 +63,8 @@ class Adam:
         and v divided by 1 - β1^t and 1 - β2^t, for step t.
         """
         self._change([self.weights], [self.gradient], [self.mean], [self.square], rate, scale)
+        if self.average is not None:
+            self._average([self.average], [self.weights])
         self.clear()
 
     def _change(
@@ -81,17 +96,39 @@ class Adam:
             grad_scale=torch.tensor(1 / scale, device=device),
         )
 
+    def _average(self, averages: list[Tensor], weights: list[Tensor]) -> None:
+        """Move running means towards weights: mean ← d·mean + (1 - d)·weight, d = min(decay, (t - 1) / (t + 8)).
+
+        So step 1 begins them, and the first weights, far from the last, are soon forgotten.
+        """
+        assert self.decay is not None
+        kept = min(self.decay, (self.steps - 1) / (self.steps + 8))
+        for average, weight in zip(averages, weights, strict=True):
+            average.lerp_(weight, 1 - kept)
+
+    @contextmanager
+    def averaged(self) -> Iterator[None]:
+        """Give the model the running mean of its weights while the block runs, if one is kept."""
+        if self.average is None:
+            yield
+            return
+        weights = self.weights.clone()
+        self.weights.copy_(self.average)
+        try:
+            yield
+        finally:
+            self.weights.copy_(weights)
+
     def clear(self) -> None:
         """Forget the gradient."""
         self.gradient.zero_()
 
     def state(self) -> dict[str, Tensor]:
-        """Return views of the running means, by the names of their weights: what a checkpoint keeps."""
-        return {
-            f"{name}.{key}": self._view(flat, name)
-            for name in self._places
-            for key, flat in (("mean", self.mean), ("square", self.square))
-        }
+        """Return views of all running means, by the names of their weights: what a checkpoint keeps."""
+        means = {"mean": self.mean, "square": self.square}
+        if self.average is not None:
+            means[AVERAGE] = self.average
+        return {f"{name}.{key}": self._view(flat, name) for name in self._places for key, flat in means.items()}
 
     def _view(self, flat: Tensor, name: str) -> Tensor:
         start, shape = self._places[name]

@@ -14,7 +14,7 @@ from regard.machine import Machine
 from regard.model.build import build_model
 from regard.settings import Settings
 from regard.system import cores
-from regard.training.objective import batch_loss
+from regard.training.objective import training_loss
 from regard.training.run import Run
 
 _MOST = 4096  # processes of a run, and threads of a process
@@ -102,14 +102,15 @@ def _read_workforce(run: Run) -> Workforce | None:
 def _measure_threads(settings: Settings, prepared: Prepared, machine: Machine, threads: int) -> float:
     """Return how many times faster a piece is computed with that many threads than with one."""
     model = build_model(settings.model, len(prepared.vocabulary)).to(machine.device)
-    batch = collate(prepared.train, largest_pieces(prepared.train, settings.training.piece_tokens)[0])
+    store = prepared.training_store(settings.training.seed)
+    batch = collate(store, largest_pieces(store, settings.training.piece_tokens)[0])
     seconds = {1: float("inf"), threads: float("inf")}
     before = torch.get_num_threads()
     for _ in range(3):  # alternating, so that what else the machine does hits both; the first is warm-up as well
         for count in (1, threads):
             torch.set_num_threads(count)
             start = time.perf_counter()
-            batch_loss(model, batch, machine.device, 0.0).smoothed.backward()  # type: ignore[no-untyped-call]
+            training_loss(model, batch, machine.device, settings.training).objective.backward()  # type: ignore[no-untyped-call]
             seconds[count] = min(seconds[count], time.perf_counter() - start)
     torch.set_num_threads(before)
     return seconds[1] / seconds[threads]

@@ -22,8 +22,8 @@ from regard.model.transformer import Transformer
 from regard.seeds import mix
 from regard.settings import TrainingSettings
 from regard.training.distributed import World
-from regard.training.objective import batch_loss
-from regard.training.optimizer import Adam
+from regard.training.objective import training_loss
+from regard.training.optimizer import AVERAGE, Adam, average_decay
 from regard.training.step import Stepper, StepReport
 
 
@@ -45,9 +45,12 @@ class ShardedAdam(Adam):
     def __init__(self, model: nn.Module, settings: TrainingSettings) -> None:
         self.beta1, self.beta2, self.epsilon = settings.beta1, settings.beta2, settings.epsilon
         self.parts: dict[str, DTensor] = dict(model.named_parameters())  # type: ignore[arg-type]
-        self.means, self.squares = (
-            {name: torch.zeros_like(part.to_local()) for name, part in self.parts.items()} for _ in range(2)
-        )
+        self.decay = average_decay(settings)
+        kinds = ["mean", "square"] if self.decay is None else ["mean", "square", AVERAGE]
+        # By kind, as a checkpoint names them; the average begins at the first step.
+        self.running = {
+            kind: {name: torch.zeros_like(part.to_local()) for name, part in self.parts.items()} for kind in kinds
+        }
         self.steps = 0
 
     @torch.no_grad()
@@ -56,8 +59,10 @@ class ShardedAdam(Adam):
         names = [name for name, part in self.parts.items() if part.to_local().numel()]  # a small weight has few parts
         weights = [self.parts[name].to_local() for name in names]
         gradients = [self.gradient_of(name) for name in names]
-        means, squares = ([all_parts[name] for name in names] for all_parts in (self.means, self.squares))
-        self._change(weights, gradients, means, squares, rate, scale)
+        running = {kind: [parts[name] for name in names] for kind, parts in self.running.items()}
+        self._change(weights, gradients, running["mean"], running["square"], rate, scale)
+        if AVERAGE in running:
+            self._average(running[AVERAGE], weights)
         self.clear()
 
     def gradient_of(self, name: str) -> Tensor:
@@ -77,7 +82,8 @@ class ShardedAdam(Adam):
 
     def local_bytes(self) -> int:
         """Return the bytes of weights and running means that this process holds between two steps."""
-        kept = [*(part.to_local() for part in self.parts.values()), *self.means.values(), *self.squares.values()]
+        kept = [part.to_local() for part in self.parts.values()]
+        kept += [part for parts in self.running.values() for part in parts.values()]
         return sum(part.numel() * part.element_size() for part in kept)
 
 
@@ -107,8 +113,8 @@ class ShardedStepper(Stepper):
         Processes put layers together in step with each other. So one that has no piece left while others have, computes
         one again that counts for nothing.
         """
-        sums = torch.zeros(4, dtype=torch.float64)  # smoothed loss, plain loss, tokens, wishes to stop
-        sums[3] = stop
+        sums = torch.zeros(5, dtype=torch.float64)  # the three losses, tokens, wishes to stop
+        sums[4] = stop
         own = self.world.share(range(len(step)))
         for turn in range(-(-len(step) // self.world.size)):
             counts = turn < len(own)
@@ -116,15 +122,15 @@ class ShardedStepper(Stepper):
             torch.manual_seed(mix(self.settings.seed, number, piece))
             batch = collate(self.store, step[piece])
             with self.machine.autocast():
-                loss = batch_loss(self.model, batch, self.machine.device, self.settings.label_smoothing)
-            (loss.smoothed if counts else 0 * loss.smoothed).backward()  # type: ignore[no-untyped-call]
+                loss = training_loss(self.model, batch, self.machine.device, self.settings)
+            (loss.objective if counts else 0 * loss.objective).backward()  # type: ignore[no-untyped-call]
             if counts:
-                sums[:2] += torch.stack([loss.smoothed.detach(), loss.plain.detach()]).to(sums)
-                sums[2] += batch.tokens
+                sums[:3] += torch.stack(loss).detach().to(sums)
+                sums[3] += batch.tokens
         self.world.sum(sums)
-        smoothed, plain, tokens, stops = sums.tolist()
-        norm = self._change_weights(tokens, rate, is_loss_finite=math.isfinite(smoothed))
-        return StepReport(smoothed, plain, int(tokens), norm, stop=stops > 0)
+        objective, smoothed, plain, tokens, stops = sums.tolist()
+        norm = self._change_weights(tokens, rate, is_loss_finite=math.isfinite(objective))
+        return StepReport(objective, smoothed, plain, int(tokens), norm, stop=stops > 0)
 
     def gradient_norm(self) -> float:
         """Return the norm of the gradient over all processes' parts."""
@@ -142,11 +148,11 @@ class ShardedStepper(Stepper):
         optimizer = Adam(model, self.settings)
         state = optimizer.state()
         for name, part in self.optimizer.parts.items():
-            for key, means in (("mean", self.optimizer.means), ("square", self.optimizer.squares)):
+            for kind, running in self.optimizer.running.items():
                 cut = DTensor.from_local(
-                    means[name], part.device_mesh, part.placements, shape=part.shape, stride=part.stride()
+                    running[name], part.device_mesh, part.placements, shape=part.shape, stride=part.stride()
                 )
-                state[f"{name}.{key}"].copy_(cut.full_tensor())
+                state[f"{name}.{kind}"].copy_(cut.full_tensor())
         optimizer.steps = self.optimizer.steps
         return model, optimizer
 
@@ -157,8 +163,8 @@ class ShardedStepper(Stepper):
         for name, weight in model.named_parameters():
             part = self.optimizer.parts[name].to_local()
             part.copy_(self._cut(weight, part))
-            self.optimizer.means[name].copy_(self._cut(state[f"{name}.mean"], part))
-            self.optimizer.squares[name].copy_(self._cut(state[f"{name}.square"], part))
+            for kind, running in self.optimizer.running.items():
+                running[name].copy_(self._cut(state[f"{name}.{kind}"], part))
         self.optimizer.steps = optimizer.steps
 
     def _cut(self, whole: Tensor, part: Tensor) -> Tensor:

@@ -12,7 +12,7 @@ from regard.model.transformer import Transformer
 from regard.seeds import mix
 from regard.settings import TrainingSettings
 from regard.training.distributed import World
-from regard.training.objective import batch_loss
+from regard.training.objective import training_loss
 from regard.training.optimizer import Adam
 
 
@@ -20,6 +20,7 @@ from regard.training.optimizer import Adam
 class StepReport:
     """What a step did: losses summed over its target tokens, and the norm of the mean gradient a token."""
 
+    objective: float
     smoothed: float
     plain: float
     tokens: int
@@ -29,7 +30,7 @@ class StepReport:
     @property
     def is_finite(self) -> bool:
         """Say whether loss and gradient were finite, so that the weights were changed."""
-        return math.isfinite(self.norm) and math.isfinite(self.smoothed)
+        return math.isfinite(self.norm) and math.isfinite(self.objective)
 
 
 class Stepper:
@@ -49,21 +50,21 @@ class Stepper:
         Random numbers depend on (seed, step number, piece) alone, so it does not matter which process has a piece.
         `stop` is this process's wish; the report says whether any process has it.
         """
-        sums = torch.zeros(4, dtype=torch.float64)  # smoothed loss, plain loss, tokens, wishes to stop
-        sums[3] = stop
+        sums = torch.zeros(5, dtype=torch.float64)  # the three losses, tokens, wishes to stop
+        sums[4] = stop
         for piece in self.world.share(range(len(step))):
             torch.manual_seed(mix(self.settings.seed, number, piece))
             batch = collate(self.store, step[piece])
             with self.machine.autocast():
-                loss = batch_loss(self.model, batch, self.machine.device, self.settings.label_smoothing)
-            loss.smoothed.backward()  # type: ignore[no-untyped-call]
-            sums[:2] += torch.stack([loss.smoothed.detach(), loss.plain.detach()]).to(sums)
-            sums[2] += batch.tokens
+                loss = training_loss(self.model, batch, self.machine.device, self.settings)
+            loss.objective.backward()  # type: ignore[no-untyped-call]
+            sums[:3] += torch.stack(loss).detach().to(sums)
+            sums[3] += batch.tokens
         self.world.sum(sums)
         self.world.sum(self.optimizer.gradient)
-        smoothed, plain, tokens, stops = sums.tolist()
-        norm = self._change_weights(tokens, rate, is_loss_finite=math.isfinite(smoothed))
-        return StepReport(smoothed, plain, int(tokens), norm, stop=stops > 0)
+        objective, smoothed, plain, tokens, stops = sums.tolist()
+        norm = self._change_weights(tokens, rate, is_loss_finite=math.isfinite(objective))
+        return StepReport(objective, smoothed, plain, int(tokens), norm, stop=stops > 0)
 
     def _change_weights(self, tokens: float, rate: float, is_loss_finite: bool) -> float:
         """Step by the mean gradient a token, if it and the loss are finite; return its norm; clear the gradients."""
