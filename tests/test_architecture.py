@@ -38,7 +38,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "evaluate": {"errors", "text"},
     "attention_maps": {"errors"},
     # the model: numbers in, tensors out
-    "model": {"errors", "tokens"},  # and model/build.py: settings
+    "model": {"errors", "tokens", "native"},  # and model/build.py: settings
     "search": {"errors", "tokens", "model"},
     "engine": {"tokens", "machine", "native", "model", "search"},
     # the tool

@@ -14,6 +14,8 @@ from torch.nn import functional as F
 from regard.model.dropout import drop
 from regard.model.initial import glorot
 from regard.model.past import Past
+from regard.native.functions import attend as compiled_attend
+from regard.native.functions import can_attend
 
 
 class KeysValues(NamedTuple):
@@ -38,6 +40,8 @@ def attend(
     """
     if dropout and queries.device.type == "cpu":  # where torch would draw random numbers slowly
         return drop(attention_weights(queries, keys, mask, causal), dropout) @ values
+    if not dropout and can_attend(queries, keys, values, mask):  # the same, compiled for short sentences
+        return compiled_attend(queries, keys, values, mask, causal)
     return F.scaled_dot_product_attention(queries, keys, values, attn_mask=mask, dropout_p=dropout, is_causal=causal)
 
 

@@ -7,11 +7,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from regard.native.functions import Drawn
+
 _LEVELS = 1 << 16  # values of sixteen bits
 
 
-def dropout_mask(shape: torch.Size, probability: float, dtype: torch.dtype = torch.float32) -> Tensor:
-    """Return factors on the CPU: each 0 with this probability (to 1/65,536), else 1 / (1 - probability).
+def draw(shape: torch.Size, probability: float) -> Drawn:
+    """Draw on the CPU which elements to drop, with this probability (to 1/65,536).
 
     The bits come from a generator of numpy's, three times as fast as torch's, which torch's default generator seeds.
     """
@@ -19,9 +21,14 @@ def dropout_mask(shape: torch.Size, probability: float, dtype: torch.dtype = tor
     seed = int(torch.empty((), dtype=torch.int64).random_())
     bits = torch.from_numpy(np.random.SFC64(seed).random_raw(-(-count // 4)).view(np.int16))[:count]
     dropped = min(round(probability * _LEVELS), _LEVELS - 1)  # of the levels; all of them would overflow int16
-    mask = torch.empty(shape, dtype=dtype)
-    torch.ge(bits.view(shape), dropped - _LEVELS // 2, out=mask)  # straight to numbers: booleans multiply slowly
-    return mask.mul_(1 / (1 - probability))
+    return Drawn(bits.view(shape), dropped - _LEVELS // 2, 1 / (1 - probability))
+
+
+def dropout_mask(shape: torch.Size, probability: float, dtype: torch.dtype = torch.float32) -> Tensor:
+    """Return factors on the CPU: each 0 with this probability, else 1 / (1 - probability)."""
+    drawn, mask = draw(shape, probability), torch.empty(shape, dtype=dtype)
+    torch.ge(drawn.bits, drawn.bound, out=mask)  # straight to numbers: booleans multiply slowly
+    return mask.mul_(drawn.scale)
 
 
 class _Drop(torch.autograd.Function):

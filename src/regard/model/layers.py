@@ -11,9 +11,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.model.attention import CrossAttention, KeysValues, SelfAttention
-from regard.model.dropout import Dropout
+from regard.model.dropout import Dropout, draw
 from regard.model.initial import glorot
 from regard.model.past import Past
+from regard.native.functions import can_join, join
 
 Activation = Literal["relu", "gelu", "swish"]
 Norm = Literal["post", "pre"]
@@ -57,8 +58,17 @@ class Residual(nn.Module):
 
     def leave(self, x: Tensor, change: Tensor) -> Tensor:
         """Join the block's input with the sub-layer's output."""
+        if not self.pre and can_join(x, change):
+            return self._join(x, change)
         x = x + self.dropout(change)
         return x if self.pre else self.layer_norm(x)
+
+    def _join(self, x: Tensor, change: Tensor) -> Tensor:
+        """Return LayerNorm(x + Dropout(change)), computed in one pass by the compiled library."""
+        probability = self.dropout.probability if self.training else 0.0
+        drawn = draw(change.shape, probability) if probability else None
+        norm = self.layer_norm
+        return join(x, change, norm.weight, norm.bias, norm.eps, drawn)
 
 
 class FeedForward(nn.Module):

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#define INTERFACE 1 /* raised when this file changes: an old library must not meet new Python */
+#define INTERFACE 2 /* raised when this file changes: an old library must not meet new Python */
 
 /* A linear map y = x Wᵀ + b, its weights laid out in panels (products.h). */
 typedef struct {
@@ -74,5 +74,40 @@ typedef struct {
     float *scores;             /* (rows, count) log-probabilities, best first */
     int32_t *best;             /* (rows, count) tokens */
 } Step;
+
+/* The end of a residual block in training. */
+typedef struct {
+    int32_t rows;
+    int32_t width;
+    const int16_t *bits; /* (rows, width) random, for dropout; NULL: none */
+    int32_t bound;       /* bits below it drop their element */
+    float scale;         /* of elements that stay */
+    float epsilon;
+    const float *weight; /* (width) the norm's */
+    const float *bias;
+} Residual;
+
+/* Where the rows of a tensor (batch, heads, positions, width) are: floats from one sentence, head, position to the next. */
+typedef struct {
+    const float *start;
+    int64_t sentence;
+    int64_t head;
+    int64_t position;
+} Rows;
+
+/* Attention in training. What it writes lies as (batch, positions, heads, width), with nothing between. */
+typedef struct {
+    int32_t batch;
+    int32_t heads;
+    int32_t queries;
+    int32_t keys;
+    int32_t d_k;
+    int32_t d_v;
+    int32_t causal;         /* each query sees the keys up to its own position */
+    const uint8_t *allowed; /* (batch, keys) which keys may be looked at; NULL: all */
+    Rows query;
+    Rows key;
+    Rows value;
+} Attention;
 
 #endif

@@ -7,3 +7,4 @@
 #include "vectors.h"
 
 #include "engine_body.h"
+#include "training_body.h"

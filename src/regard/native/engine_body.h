@@ -80,10 +80,12 @@ static void join(
 
 /* Lay out keys (length, width) such that `multiply` gives a query's products with all of them. */
 static void lay_out_keys(const float *keys, ptrdiff_t stride, int length, int width, float *panels) {
-    for (int start = 0; start < length; start += PANEL, panels += PANEL * width)
-        for (int place = 0; place < PANEL; place++)
-            for (int at = 0; at < width; at++)
-                panels[at * PANEL + place] = start + place < length ? keys[(start + place) * stride + at] : 0;
+    for (int start = 0; start < length; start += PANEL, panels += PANEL * width) {
+        int count = length - start < PANEL ? length - start : PANEL;
+        if (count < PANEL) memset(panels, 0, (size_t)PANEL * width * sizeof(float));
+        for (int place = 0; place < count; place++)
+            for (int at = 0; at < width; at++) panels[at * PANEL + place] = keys[(start + place) * stride + at];
+    }
 }
 
 /* Lay out values (length, width) such that `multiply` mixes them by a query's weights. */

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 _NAME = "_engine"
 _SWITCH = "REGARD_NATIVE"  # the environment's way to say "off"
-_INTERFACE = 1  # of engine.h
+_INTERFACE = 2  # of engine.h
 _KINDS = {512: "avx512", 256: "avx2"}
 
 
@@ -98,6 +98,45 @@ class StepStruct(ctypes.Structure):
     )
 
 
+class ResidualStruct(ctypes.Structure):
+    """The end of a residual block in training."""
+
+    _fields_ = (
+        ("rows", c_int32),
+        ("width", c_int32),
+        ("bits", c_void_p),
+        ("bound", c_int32),
+        ("scale", c_float),
+        ("epsilon", c_float),
+        ("weight", c_void_p),
+        ("bias", c_void_p),
+    )
+
+
+class RowsStruct(ctypes.Structure):
+    """Where the rows of a tensor (batch, heads, positions, width) are."""
+
+    _fields_ = (("start", c_void_p), ("sentence", c_int64), ("head", c_int64), ("position", c_int64))
+
+
+class AttentionStruct(ctypes.Structure):
+    """Attention in training."""
+
+    _fields_ = (
+        ("batch", c_int32),
+        ("heads", c_int32),
+        ("queries", c_int32),
+        ("keys", c_int32),
+        ("d_k", c_int32),
+        ("d_v", c_int32),
+        ("causal", c_int32),
+        ("allowed", c_void_p),
+        ("query", RowsStruct),
+        ("key", RowsStruct),
+        ("value", RowsStruct),
+    )
+
+
 class Library(NamedTuple):
     """The functions for one kind of processor, and what they need to know to lay out weights."""
 
@@ -108,6 +147,22 @@ class Library(NamedTuple):
     remember: Any
     memory_size: Any
     step: Any
+    join: Any
+    part: Any
+    attend: Any
+    attend_back: Any
+
+
+_ARGUMENTS = {
+    "encode": [POINTER(StackStruct), c_int, c_void_p, c_void_p, c_void_p],
+    "remember": [POINTER(StackStruct), c_int, c_void_p, c_void_p, c_void_p, c_void_p, c_int64],
+    "memory_size": [POINTER(StackStruct), c_int],
+    "step": [POINTER(StackStruct), POINTER(LinearStruct), POINTER(StepStruct)],
+    "join": [POINTER(ResidualStruct), *[c_void_p] * 5],
+    "part": [POINTER(ResidualStruct), *[c_void_p] * 7],
+    "attend": [POINTER(AttentionStruct), c_void_p],
+    "attend_back": [POINTER(AttentionStruct), *[c_void_p] * 4],
+}
 
 
 @cache
@@ -124,15 +179,12 @@ def library_of(kind: str) -> Library:
     """Return the functions for a kind of processor, which must be able to run them."""
     loaded = _load()
     assert loaded is not None
-    encode, remember, memory_size, step = (
-        getattr(loaded, f"regard_{name}_{kind}") for name in ("encode", "remember", "memory_size", "step")
-    )
-    encode.argtypes = [POINTER(StackStruct), c_int, c_void_p, c_void_p, c_void_p]
-    remember.argtypes = [POINTER(StackStruct), c_int, c_void_p, c_void_p, c_void_p, c_void_p, c_int64]
-    memory_size.argtypes, memory_size.restype = [POINTER(StackStruct), c_int], c_int64
-    step.argtypes = [POINTER(StackStruct), POINTER(LinearStruct), POINTER(StepStruct)]
+    functions = [getattr(loaded, f"regard_{name}_{kind}") for name in _ARGUMENTS]
+    for function, arguments in zip(functions, _ARGUMENTS.values(), strict=True):
+        function.argtypes = arguments
+    functions[list(_ARGUMENTS).index("memory_size")].restype = c_int64
     wide = kind == "avx512"
-    return Library(kind, 32 if wide else 16, wide, encode, remember, memory_size, step)
+    return Library(kind, 32 if wide else 16, wide, *functions)
 
 
 @cache
