@@ -85,7 +85,7 @@ def test_the_log_has_every_step_and_validation_once_with_all_that_is_known(finis
     training = events(finished_run, "training")
     assert [facts["step"] for facts in training] == list(range(1, 13))
     assert set(training[0]) == {
-        *("event", "step", "epoch", "target_tokens", "skipped", "loss", "perplexity", "gradient_norm"),
+        *("event", "step", "epoch", "target_tokens", "skipped", "objective", "loss", "perplexity", "gradient_norm"),
         *("tokens_per_second", "learning_rate", "memory", "seconds"),
     }
     assert [facts["learning_rate"] for facts in training][:3] == pytest.approx([0.001, 0.002, 0.003])
