@@ -80,22 +80,21 @@ static void join(
 
 /* Lay out keys (length, width) such that `multiply` gives a query's products with all of them. */
 static void lay_out_keys(const float *keys, ptrdiff_t stride, int length, int width, float *panels) {
-    for (int start = 0; start < length; start += PANEL, panels += PANEL * width) {
-        int count = length - start < PANEL ? length - start : PANEL;
-        if (count < PANEL) memset(panels, 0, (size_t)PANEL * width * sizeof(float));
-        for (int place = 0; place < count; place++)
-            for (int at = 0; at < width; at++) panels[at * PANEL + place] = keys[(start + place) * stride + at];
-    }
+    for (int start = 0; start < length; start += PANEL, panels += PANEL * width)
+        for (int part = 0; part < PANEL; part += WIDTH) {
+            int count = length - start - part;
+            const float *from = keys + (start + part) * stride;
+            for (int at = 0; at < width; at++)
+                store(panels + at * PANEL + part, count > 0 ? pick(from + at, stride, count) : all(0));
+        }
 }
 
 /* Lay out values (length, width) such that `multiply` mixes them by a query's weights. */
 static void lay_out_values(const float *values, ptrdiff_t stride, int length, int width, float *panels) {
     for (int start = 0; start < width; start += PANEL)
-        for (int place = 0; place < length; place++, panels += PANEL) {
-            int columns = width - start < PANEL ? width - start : PANEL;
-            memset(panels, 0, PANEL * sizeof(float));
-            memcpy(panels, values + place * stride + start, columns * sizeof(float));
-        }
+        for (int place = 0; place < length; place++, panels += PANEL)
+            for (int part = 0; part < PANEL; part += WIDTH)
+                store(panels + part, start + part < width ? load(values + place * stride + start + part) : all(0));
 }
 
 /* Floats that one head's keys and values of a source take. */

@@ -17,6 +17,14 @@ typedef __m512 Vector;
 #define add_up(v) _mm512_reduce_add_ps(v)
 #define largest_of(v) _mm512_reduce_max_ps(v)
 #define any_above(v, bound) _mm512_cmp_ps_mask(v, bound, _CMP_GT_OQ)
+#define first_of(count) ((__mmask16)((count) >= WIDTH ? 0xffff : (1u << (count)) - 1))
+/* The first `count` of WIDTH floats that lie `stride` floats apart, then zeros. */
+#define pick(from, stride, count)                                                                                    \
+    _mm512_mask_i32gather_ps(                                                                                        \
+        _mm512_setzero_ps(), first_of(count),                                                                        \
+        _mm512_mullo_epi32(_mm512_set1_epi32(stride),                                                                \
+                           _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)),                 \
+        from, 4)
 #define nearest(v) _mm512_roundscale_ps(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)
 #define power_of_two(v)                                                                                              \
     _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_add_epi32(_mm512_cvtps_epi32(v), _mm512_set1_epi32(127)), 23))
@@ -29,6 +37,12 @@ typedef __m256 Vector;
 #define larger(a, b) _mm256_max_ps(a, b)
 #define smaller(a, b) _mm256_min_ps(a, b)
 #define any_above(v, bound) _mm256_movemask_ps(_mm256_cmp_ps(v, bound, _CMP_GT_OQ))
+#define pick(from, stride, count)                                                                                    \
+    _mm256_mask_i32gather_ps(                                                                                        \
+        _mm256_setzero_ps(), from,                                                                                   \
+        _mm256_mullo_epi32(_mm256_set1_epi32(stride), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7)),                    \
+        _mm256_castsi256_ps(_mm256_cmpgt_epi32(_mm256_set1_epi32(count), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7))), \
+        4)
 #define nearest(v) _mm256_round_ps(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)
 #define power_of_two(v)                                                                                              \
     _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(_mm256_cvtps_epi32(v), _mm256_set1_epi32(127)), 23))
