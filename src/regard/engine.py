@@ -32,6 +32,7 @@ def lay_out_for(machine: Machine, model: Transformer) -> "NativeModel | None":
         return None
     if machine.precision not in ("float32", "int8") or (eight_bits and not library.has_int8):
         return None
+    library.use_threads(machine.threads)
     return NativeModel(model, library, eight_bits)
 
 

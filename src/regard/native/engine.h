@@ -5,7 +5,9 @@
 
 #include <stdint.h>
 
-#define INTERFACE 2 /* raised when this file changes: an old library must not meet new Python */
+#define INTERFACE 3 /* raised when this file changes: an old library must not meet new Python */
+
+extern int regard_threads; /* that share the work of a search */
 
 /* A linear map y = x Wᵀ + b, its weights laid out in panels (products.h). */
 typedef struct {

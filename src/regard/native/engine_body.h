@@ -10,34 +10,40 @@
 #include "engine.h"
 #include "products.h"
 
-enum { GROUP = 8 * PANEL, END = 3, FIRST_TEXT = 3 }; /* logits a row has in sight; tokens.py: 0 to 2 are never text */
+enum {
+    GROUP = 8 * PANEL, /* logits of a row that are computed before they are looked at */
+    PARTS = 16,        /* into which a vocabulary is cut */
+    END = 3,           /* tokens.py */
+    FIRST_TEXT = 3,    /* the tokens before are never text */
+    WORTH_SHARING = 1 << 21, /* multiplications for which other threads are woken */
+};
 
 /* ---- linear maps and norms --------------------------------------------------------------------------------------- */
 
-/* y (rows, outputs) = x Wᵀ + b; x has rows of `stride` floats. */
-static void apply(
+/* y (rows, outputs) = x Wᵀ + b; x has rows of `stride` floats. Threads, if there are several, share the outputs. */
+static int apply(
     const Linear *linear, const float *x, ptrdiff_t stride, int rows, float *y, ptrdiff_t y_stride, int rectify) {
+    int panels = (linear->outputs + PANEL - 1) / PANEL;
+    int8_t *numbers = linear->scale ? malloc((size_t)CHUNK * linear->inputs) : NULL;
+    if (linear->scale && !numbers) return 0;
     for (int start = 0; start < rows; start += CHUNK) {
         int count = rows - start < CHUNK ? rows - start : CHUNK;
+        int parts = (double)count * linear->inputs * linear->outputs < WORTH_SHARING ? 1 : regard_threads;
         const float *from = x + start * stride;
         float *to = y + start * y_stride;
-        if (!linear->scale) {
-            multiply(from, stride, count, linear->panels, linear->inputs, linear->outputs, to, y_stride, linear->bias,
-                     rectify);
-            continue;
-        }
-#if WIDTH == 16
-        int8_t *numbers = malloc((size_t)count * linear->inputs);
         float scale[CHUNK];
         int32_t offset[CHUNK];
-        for (int row = 0; row < count; row++)
-            round_row(from + row * stride, linear->inputs, numbers + (ptrdiff_t)row * linear->inputs, scale + row,
-                      offset + row);
+        round_rows(linear, from, stride, count, numbers, scale, offset);
         Input input = {numbers, scale, offset};
-        multiply_numbers(&input, count, linear, 0, linear->outputs, to, y_stride, rectify);
-        free(numbers);
-#endif
+#pragma omp parallel for num_threads(parts) if (parts > 1) schedule(static)
+        for (int part = 0; part < parts; part++) {
+            int first = panels * part / parts * PANEL, end = panels * (part + 1) / parts * PANEL;
+            end = end < linear->outputs ? end : linear->outputs;
+            multiply_some(linear, from, stride, &input, count, first, end, to + first, y_stride, rectify);
+        }
     }
+    free(numbers);
+    return 1;
 }
 
 /* to = LayerNorm(x + change), a row; `change` may be NULL. The sum goes to `sum`, unless that is NULL. */
@@ -218,10 +224,11 @@ static void begin(const Stack *stack, const Work *work, int rows) {
 }
 
 /* The feed-forward sub-layer; `next` is the norm of the block after it, or the stack's last. */
-static void think(const Stack *stack, const Layer *layer, const Work *work, int rows, const Norm *next) {
-    apply(&layer->inner, work->input, work->width, rows, work->inner, work->inner_width, 1);
-    apply(&layer->outer, work->inner, work->inner_width, rows, work->change, work->width, 0);
+static int think(const Stack *stack, const Layer *layer, const Work *work, int rows, const Norm *next) {
+    int done = apply(&layer->inner, work->input, work->width, rows, work->inner, work->inner_width, 1) &&
+               apply(&layer->outer, work->inner, work->inner_width, rows, work->change, work->width, 0);
     join(stack, work->x, work->change, rows, &layer->feed_forward_norm, next, work->input);
+    return done;
 }
 
 static const Norm *next_norm(const Stack *stack, int layer) {
@@ -238,6 +245,7 @@ int NAME(encode)(const Stack *stack, int sentences, const int32_t *lengths, cons
     size_t room = (size_t)longest * rounded_up(longest, PANEL), heads = stack->heads * head_size(stack, longest);
     Work work;
     if (!make_work(&work, stack, rows, room + heads)) return 0;
+    int done = 1;
     float *source = work.scores + room;
     for (int sentence = 0, row = 0; sentence < sentences; sentence++)
         for (int place = 0; place < lengths[sentence]; place++, row++)
@@ -245,22 +253,22 @@ int NAME(encode)(const Stack *stack, int sentences, const int32_t *lengths, cons
     begin(stack, &work, rows);
     for (int number = 0; number < stack->layers; number++) {
         const Layer *layer = stack->layer + number;
-        apply(&layer->query_key_value, work.input, work.width, rows, work.projected, work.projected_width, 0);
+        done &= apply(&layer->query_key_value, work.input, work.width, rows, work.projected, work.projected_width, 0);
         for (int sentence = 0, row = 0; sentence < sentences; row += lengths[sentence++]) {
             const float *queries = work.projected + (ptrdiff_t)row * work.projected_width;
             lay_out(stack, queries + stack->heads * stack->d_k, work.projected_width, lengths[sentence], source);
             look(stack, queries, work.projected_width, lengths[sentence], source, lengths[sentence],
                  work.mixed + (ptrdiff_t)row * work.mixed_width, work.mixed_width, work.scores);
         }
-        apply(&layer->self_output, work.mixed, work.mixed_width, rows, work.change, work.width, 0);
+        done &= apply(&layer->self_output, work.mixed, work.mixed_width, rows, work.change, work.width, 0);
         join(stack, work.x, work.change, rows, &layer->self_norm, &layer->feed_forward_norm, work.input);
-        think(stack, layer, &work, rows, next_norm(stack, number));
+        done &= think(stack, layer, &work, rows, next_norm(stack, number));
     }
     for (int row = 0; row < rows; row++)
         memcpy(hidden + (ptrdiff_t)row * stack->d_model, work.input + (ptrdiff_t)row * work.width,
                stack->d_model * sizeof(float));
     free(work.x);
-    return 1;
+    return done;
 }
 
 /* Lay out the sources' keys and values for every layer of the decoder: memory (layers, the sum of sizes), where a
@@ -272,14 +280,15 @@ int NAME(remember)(
     for (int sentence = 0; sentence < sentences; sentence++) rows += lengths[sentence];
     float *projected = malloc((size_t)rows * width * sizeof(float));
     if (!projected) return 0;
+    int done = 1;
     for (int number = 0; number < stack->layers; number++) {
-        apply(&stack->layer[number].cross_key_value, hidden, stack->d_model, rows, projected, width, 0);
+        done &= apply(&stack->layer[number].cross_key_value, hidden, stack->d_model, rows, projected, width, 0);
         for (int sentence = 0, row = 0; sentence < sentences; row += lengths[sentence++])
             lay_out(stack, projected + (ptrdiff_t)row * width, width, lengths[sentence],
                     memory + number * memory_size + starts[sentence]);
     }
     free(projected);
-    return 1;
+    return done;
 }
 
 int64_t NAME(memory_size)(const Stack *stack, int length) { return stack->heads * head_size(stack, length); }
@@ -325,27 +334,13 @@ static void take_note(Known *known, const float *logits, int width, int first, i
         }
 }
 
-/* Compute the logits of some rows, a group of outputs at a time, and keep what is wanted of them. */
-static void predict(const Linear *output, const Step *step, const float *x, ptrdiff_t stride, int first, int rows,
-                    Known *known, float *logits) {
-#if WIDTH == 16
-    int8_t *numbers = output->scale ? malloc((size_t)rows * output->inputs) : NULL;
-    float scale[CHUNK];
-    int32_t offset[CHUNK];
-    for (int row = 0; output->scale && row < rows; row++)
-        round_row(x + row * stride, output->inputs, numbers + (ptrdiff_t)row * output->inputs, scale + row, offset + row);
-    Input input = {numbers, scale, offset};
-#endif
-    for (int start = 0; start < output->outputs; start += GROUP) {
-        int end = start + GROUP < output->outputs ? start + GROUP : output->outputs;
-        int width = end - start, room = rounded_up(width, WIDTH);
-#if WIDTH == 16
-        if (output->scale)
-            multiply_numbers(&input, rows, output, start, end, logits, GROUP, 0);
-        else
-#endif
-            multiply(x, stride, rows, (const float *)output->panels + (ptrdiff_t)start * output->inputs, output->inputs,
-                     width, logits, GROUP, NULL, 0);
+/* Compute some rows' logits from output `begin` to `end`, a group at a time, and keep what is wanted of them. */
+static void note_logits(
+    const Linear *output, const Step *step, const float *x, ptrdiff_t stride, const Input *input, int first, int rows,
+    int begin, int end, Known *known, float *logits) {
+    for (int start = begin; start < end; start += GROUP) {
+        int width = end - start < GROUP ? end - start : GROUP, room = rounded_up(width, WIDTH);
+        multiply_some(output, x, stride, input, rows, start, start + width, logits, GROUP, 0);
         for (int row = 0; row < rows; row++) {
             float *own = logits + row * GROUP;
             int sentence = (first + row) / step->beams;
@@ -358,9 +353,18 @@ static void predict(const Linear *output, const Step *step, const float *x, ptrd
             take_note(known + row, own, room, start, step->count);
         }
     }
-#if WIDTH == 16
-    free(numbers);
-#endif
+}
+
+/* Add what is known of other logits of a row. */
+static void add_known(Known *known, const Known *other, int count) {
+    if (other->most > known->most) {
+        known->sum = known->sum * expf(known->most - other->most) + other->sum;
+        known->most = other->most;
+    } else /* without a largest logit so far, the sum is 0, or NaN */
+        known->sum += other->sum * (known->most > -INFINITY ? expf(other->most - known->most) : 1);
+    known->end = other->end > known->end ? other->end : known->end;
+    for (int rank = 0; rank < count && other->scores[rank] > known->scores[count - 1]; rank++)
+        insert(known, count, other->scores[rank], other->best[rank]);
 }
 
 /* Turn what is known of a row into log-probabilities; at the limit only the end token may follow. */
@@ -372,6 +376,46 @@ static void conclude(const Known *known, int count, int at_limit) {
         known->best[0] = END;
     }
     for (int place = 0; place < count; place++) known->scores[place] -= log_sum;
+}
+
+static void know_nothing(Known *known, int rows, int count, float *scores, int32_t *best) {
+    for (int row = 0; row < rows; row++, scores += count, best += count) {
+        known[row] = (Known){-INFINITY, 0, -INFINITY, scores, best};
+        for (int rank = 0; rank < count; rank++) scores[rank] = -INFINITY, best[rank] = END;
+    }
+}
+
+/* Find the likeliest tokens of some rows, of which `first` is the first. The vocabulary is cut into parts, always the
+ * same ones, so that a result does not depend on how many threads share them. Returns 0 for want of memory. */
+static int predict(const Linear *output, const Step *step, const float *x, ptrdiff_t stride, int first, int rows) {
+    int groups = (output->outputs + GROUP - 1) / GROUP, parts = groups < PARTS ? groups : PARTS, count = step->count;
+    size_t best = (size_t)parts * rows * count, logits = (size_t)rows * GROUP;
+    size_t numbers = output->scale ? ((size_t)rows * output->inputs + 3) / 4 : 0;
+    Known *known = malloc((size_t)parts * rows * sizeof(Known) + (2 * best + parts * logits + numbers) * sizeof(float));
+    if (!known) return 0;
+    float *scores = (float *)(known + (size_t)parts * rows), *buffers = scores + 2 * best;
+    float scale[CHUNK];
+    int32_t offset[CHUNK], *tokens = (int32_t *)(scores + best);
+    Input input = {(int8_t *)(buffers + parts * logits), scale, offset};
+    round_rows(output, x, stride, rows, (int8_t *)input.numbers, scale, offset);
+    int threads = (double)rows * output->inputs * output->outputs < WORTH_SHARING ? 1 : regard_threads;
+#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
+    for (int part = 0; part < parts; part++) {
+        int begin = groups * part / parts * GROUP, end = groups * (part + 1) / parts * GROUP;
+        ptrdiff_t own = (ptrdiff_t)part * rows;
+        know_nothing(known + own, rows, count, scores + own * count, tokens + own * count);
+        note_logits(output, step, x, stride, &input, first, rows, begin,
+                    end < output->outputs ? end : output->outputs, known + own, buffers + part * logits);
+    }
+    for (int row = 0; row < rows; row++) {
+        ptrdiff_t place = (ptrdiff_t)(first + row) * count;
+        Known whole;
+        know_nothing(&whole, 1, count, step->scores + place, step->best + place);
+        for (int part = 0; part < parts; part++) add_known(&whole, known + (ptrdiff_t)part * rows + row, count);
+        conclude(&whole, count, step->at_limit[(first + row) / step->beams]);
+    }
+    free(known);
+    return 1;
 }
 
 /* ---- a step ------------------------------------------------------------------------------------------------------ */
@@ -410,40 +454,27 @@ int NAME(step)(const Stack *stack, const Linear *output, const Step *step) {
         longest = length > longest ? length : longest;
     }
     size_t scores = (size_t)rounded_up(longest, PANEL) * (step->beams > ROWS ? step->beams : ROWS);
-    size_t logits = (size_t)CHUNK * GROUP;
     Work work;
-    if (!make_work(&work, stack, rows, scores + logits + (step->past + 1) * 2)) return 0;
-    float **seen = (float **)(work.scores + scores + logits);
+    if (!make_work(&work, stack, rows, scores + (step->past + 1) * 2)) return 0;
+    int done = 1;
+    float **seen = (float **)(work.scores + scores);
     for (int row = 0; row < rows; row++) enter(stack, step->tokens[row], step->past, work.x + (ptrdiff_t)row * work.width);
     begin(stack, &work, rows);
     for (int number = 0; number < stack->layers; number++) {
         const Layer *layer = stack->layer + number;
-        apply(&layer->query_key_value, work.input, work.width, rows, work.projected, work.projected_width, 0);
+        done &= apply(&layer->query_key_value, work.input, work.width, rows, work.projected, work.projected_width, 0);
         look_at_past(stack, step, number, &work, seen);
-        apply(&layer->self_output, work.mixed, work.mixed_width, rows, work.change, work.width, 0);
+        done &= apply(&layer->self_output, work.mixed, work.mixed_width, rows, work.change, work.width, 0);
         join(stack, work.x, work.change, rows, &layer->self_norm, &layer->cross_norm, work.input);
-        apply(&layer->cross_query, work.input, work.width, rows, work.projected, work.projected_width, 0);
+        done &= apply(&layer->cross_query, work.input, work.width, rows, work.projected, work.projected_width, 0);
         look_at_source(stack, step, number, &work);
-        apply(&layer->cross_output, work.mixed, work.mixed_width, rows, work.change, work.width, 0);
+        done &= apply(&layer->cross_output, work.mixed, work.mixed_width, rows, work.change, work.width, 0);
         join(stack, work.x, work.change, rows, &layer->cross_norm, &layer->feed_forward_norm, work.input);
-        think(stack, layer, &work, rows, next_norm(stack, number));
+        done &= think(stack, layer, &work, rows, next_norm(stack, number));
     }
-    for (int start = 0; start < rows; start += CHUNK) {
-        int count = rows - start < CHUNK ? rows - start : CHUNK;
-        Known known[CHUNK];
-        for (int row = 0; row < count; row++) {
-            ptrdiff_t place = (ptrdiff_t)(start + row) * step->count;
-            known[row] = (Known){-INFINITY, 0, -INFINITY, step->scores + place, step->best + place};
-            for (int rank = 0; rank < step->count; rank++) {
-                step->scores[place + rank] = -INFINITY;
-                step->best[place + rank] = END;
-            }
-        }
-        predict(output, step, work.input + (ptrdiff_t)start * work.width, work.width, start, count, known,
-                work.scores + scores);
-        for (int row = 0; row < count; row++)
-            conclude(known + row, step->count, step->at_limit[(start + row) / step->beams]);
-    }
+    for (int start = 0; start < rows && done; start += CHUNK)
+        done = predict(output, step, work.input + (ptrdiff_t)start * work.width, work.width, start,
+                       rows - start < CHUNK ? rows - start : CHUNK);
     free(work.x);
-    return 1;
+    return done;
 }

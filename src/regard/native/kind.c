@@ -2,6 +2,10 @@
 
 #include "engine.h"
 
+int regard_threads = 1;
+
+void regard_use_threads(int threads) { regard_threads = threads; }
+
 int regard_interface(void) { return INTERFACE; }
 
 int regard_kind(void) {

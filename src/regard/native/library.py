@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 _NAME = "_engine"
 _SWITCH = "REGARD_NATIVE"  # the environment's way to say "off"
-_INTERFACE = 2  # of engine.h
+_INTERFACE = 3  # of engine.h
 _KINDS = {512: "avx512", 256: "avx2"}
 
 
@@ -151,6 +151,12 @@ class Library(NamedTuple):
     part: Any
     attend: Any
     attend_back: Any
+
+    def use_threads(self, threads: int) -> None:
+        """Let so many threads share the work of every search from now on."""
+        loaded = _load()
+        assert loaded is not None
+        loaded.regard_use_threads(threads)
 
 
 _ARGUMENTS = {

@@ -199,3 +199,29 @@ static void multiply_numbers(
     }
 }
 #endif
+
+/* Round rows to eight bits, if that is what the weights are in. */
+static void round_rows(
+    const Linear *linear, const float *x, ptrdiff_t stride, int rows, int8_t *numbers, float *scale, int32_t *offset) {
+#if WIDTH == 16
+    for (int row = 0; linear->scale && row < rows; row++)
+        round_row(x + row * stride, linear->inputs, numbers + (ptrdiff_t)row * linear->inputs, scale + row, offset + row);
+#else
+    (void)linear, (void)x, (void)stride, (void)rows, (void)numbers, (void)scale, (void)offset;
+#endif
+}
+
+/* y = x Wᵀ + b for the outputs from `first`, which begins a panel, to `end`, in whatever type the weights are. */
+static void multiply_some(
+    const Linear *linear, const float *x, ptrdiff_t stride, const Input *input, int rows, int first, int end, float *y,
+    ptrdiff_t y_stride, int rectify) {
+#if WIDTH == 16
+    if (linear->scale) {
+        multiply_numbers(input, rows, linear, first, end, y, y_stride, rectify);
+        return;
+    }
+#endif
+    (void)input;
+    multiply(x, stride, rows, (const float *)linear->panels + (ptrdiff_t)first * linear->inputs, linear->inputs,
+             end - first, y, y_stride, linear->bias ? linear->bias + first : NULL, rectify);
+}
