@@ -24,21 +24,8 @@ typedef struct {
 } Input;
 
 /* Store the first `columns` sums of a row of a tile, with bias, and without what is below zero if `rectify`. */
-static inline __attribute__((always_inline)) void finish_row(
+static __attribute__((noinline)) void finish_part(
     Vector first, Vector second, float *to, int columns, const float *bias, int rectify) {
-    if (columns == PANEL) {
-        if (bias) {
-            first += load(bias);
-            second += load(bias + WIDTH);
-        }
-        if (rectify) {
-            first = larger(all(0), first); /* NaN stays NaN */
-            second = larger(all(0), second);
-        }
-        store(to, first);
-        store(to + WIDTH, second);
-        return;
-    }
     float sums[PANEL];
     store(sums, first);
     store(sums + WIDTH, second);
@@ -48,17 +35,49 @@ static inline __attribute__((always_inline)) void finish_row(
     }
 }
 
-static inline __attribute__((always_inline)) void float_tile(
-    int rows, const float *x, ptrdiff_t stride, ptrdiff_t step, const float *panel, int inputs, float *y,
-    ptrdiff_t y_stride, int columns, const float *bias, int rectify, int add) {
+static inline __attribute__((always_inline)) void finish_row(
+    Vector first, Vector second, float *to, int columns, const float *bias, int rectify) {
+    if (columns < PANEL) {
+        finish_part(first, second, to, columns, bias, rectify);
+        return;
+    }
+    if (bias) {
+        first += load(bias);
+        second += load(bias + WIDTH);
+    }
+    if (rectify) {
+        first = larger(all(0), first); /* NaN stays NaN */
+        second = larger(all(0), second);
+    }
+    store(to, first);
+    store(to + WIDTH, second);
+}
+
+/* A product's tile: y (rows, PANEL) = x (rows, inputs) · panel. */
+typedef struct {
+    const float *x;
+    ptrdiff_t stride, step; /* floats from one row to the next, and from one input to the next */
+    const float *panel;
+    ptrdiff_t panel_step; /* floats from one input's weights to the next's */
+    int inputs;
+    float *y;
+    ptrdiff_t y_stride;
+    int columns; /* of the panel that are wanted */
+    const float *bias;
+    int rectify; /* without what is below zero */
+    int add;     /* to what is in y; then all columns are wanted */
+} FloatTile;
+
+static inline __attribute__((always_inline)) void sum_tile(int rows, ptrdiff_t step, const FloatTile *t) {
     Vector sums[ROWS][2];
+    const float *x = t->x, *weights = t->panel;
+    ptrdiff_t stride = t->stride;
 #pragma GCC unroll 16
     for (int row = 0; row < rows; row++) {
-        sums[row][0] = add ? load(y + row * y_stride) : all(0);
-        sums[row][1] = add ? load(y + row * y_stride + WIDTH) : all(0);
+        sums[row][0] = t->add ? load(t->y + row * t->y_stride) : all(0);
+        sums[row][1] = t->add ? load(t->y + row * t->y_stride + WIDTH) : all(0);
     }
-    for (int input = 0; input < inputs; input++) {
-        const float *weights = panel + (ptrdiff_t)input * PANEL;
+    for (int input = 0; input < t->inputs; input++, weights += t->panel_step) {
         Vector first = load(weights), second = load(weights + WIDTH);
         ask_for(weights);
         ask_for(weights + WIDTH);
@@ -71,73 +90,90 @@ static inline __attribute__((always_inline)) void float_tile(
     }
 #pragma GCC unroll 16
     for (int row = 0; row < rows; row++)
-        finish_row(sums[row][0], sums[row][1], y + row * y_stride, columns, bias, rectify);
+        finish_row(sums[row][0], sums[row][1], t->y + row * t->y_stride, t->columns, t->bias, t->rectify);
 }
 
-/* A tile's number of rows is a constant where it is computed, so that its sums stay in registers. */
-#define AT_MOST(n) ((n) < ROWS ? (n) : ROWS)
-#define BY_ROWS(rows, tile)                                                                                          \
-    switch (rows) {                                                                                                  \
-        case 1: tile(1); break;                                                                                      \
-        case 2: tile(2); break;                                                                                      \
-        case 3: tile(3); break;                                                                                      \
-        case 4: tile(4); break;                                                                                      \
-        case 5: tile(5); break;                                                                                      \
-        case 6: tile(6); break;                                                                                      \
-        case 7: tile(AT_MOST(7)); break;                                                                             \
-        case 8: tile(AT_MOST(8)); break;                                                                             \
-        case 9: tile(AT_MOST(9)); break;                                                                             \
-        case 10: tile(AT_MOST(10)); break;                                                                           \
-        case 11: tile(AT_MOST(11)); break;                                                                           \
-        default: tile(AT_MOST(12)); break;                                                                           \
+/* One function for each number of rows, so that it is a constant and its sums stay in registers. */
+#define EACH_NUMBER_OF_ROWS(define)                                                                                  \
+    define(1) define(2) define(3) define(4) define(5) define(6) MORE_ROWS(define)
+#if ROWS == 12
+#define MORE_ROWS(define) define(7) define(8) define(9) define(10) define(11) define(12)
+#else
+#define MORE_ROWS(define)
+#endif
+#define FLOAT_TILE(rows)                                                                                             \
+    static __attribute__((noinline)) void float_tile_##rows(const FloatTile *tile) {                                 \
+        if (tile->step == 1)                                                                                         \
+            sum_tile(rows, 1, tile);                                                                                 \
+        else                                                                                                         \
+            sum_tile(rows, tile->step, tile);                                                                        \
     }
+EACH_NUMBER_OF_ROWS(FLOAT_TILE)
+#define NAME_OF(rows) float_tile_##rows,
+static void (*const float_tiles[])(const FloatTile *) = {NULL, EACH_NUMBER_OF_ROWS(NAME_OF)};
+#undef NAME_OF
 
-/* y (rows, outputs) = x (rows, inputs) · panels. */
+/* Compute all rows of one panel's outputs, tile by tile. */
+static void multiply_panel(FloatTile tile, int rows) {
+    const float *x = tile.x;
+    float *y = tile.y;
+    for (int row = 0; row < rows; row += ROWS) {
+        tile.x = x + row * tile.stride;
+        tile.y = y + row * tile.y_stride;
+        float_tiles[rows - row < ROWS ? rows - row : ROWS](&tile);
+    }
+}
+
+/* y (rows, outputs) = x (rows, inputs) · panels; a row's inputs lie `step` floats apart. */
+static void multiply_apart(
+    const float *x, ptrdiff_t stride, ptrdiff_t step, int rows, const float *panels, int inputs, int outputs, float *y,
+    ptrdiff_t y_stride, const float *bias, int rectify) {
+    for (int column = 0; column < outputs; column += PANEL) {
+        int columns = outputs - column < PANEL ? outputs - column : PANEL;
+        FloatTile tile = {x,        stride,  step,    panels + (ptrdiff_t)column * inputs, PANEL, inputs, y + column,
+                          y_stride, columns, bias ? bias + column : NULL, rectify, 0};
+        multiply_panel(tile, rows);
+    }
+}
+
 static void multiply(
     const float *x, ptrdiff_t stride, int rows, const float *panels, int inputs, int outputs, float *y,
     ptrdiff_t y_stride, const float *bias, int rectify) {
-    for (int column = 0; column < outputs; column += PANEL) {
-        const float *panel = panels + (ptrdiff_t)column * inputs;
-        const float *panel_bias = bias ? bias + column : NULL;
-        int columns = outputs - column < PANEL ? outputs - column : PANEL;
-        for (int row = 0; row < rows; row += ROWS) {
-            int count = rows - row < ROWS ? rows - row : ROWS;
-#define TILE(n)                                                                                                      \
-    float_tile(n, x + row * stride, stride, 1, panel, inputs, y + row * y_stride + column, y_stride, columns,         \
-               panel_bias, rectify, 0)
-            BY_ROWS(count, TILE)
-#undef TILE
-        }
-    }
+    multiply_apart(x, stride, 1, rows, panels, inputs, outputs, y, y_stride, bias, rectify);
 }
 
 /* y (rows, outputs) = xᵀ (rows, inputs) · panels, where x is (inputs, rows). */
-static inline void multiply_transposed(
+static void multiply_transposed(
     const float *x, ptrdiff_t stride, int rows, const float *panels, int inputs, int outputs, float *y,
     ptrdiff_t y_stride) {
-    for (int column = 0; column < outputs; column += PANEL) {
-        const float *panel = panels + (ptrdiff_t)column * inputs;
-        int columns = outputs - column < PANEL ? outputs - column : PANEL;
-        for (int row = 0; row < rows; row += ROWS) {
-            int count = rows - row < ROWS ? rows - row : ROWS;
-#define TILE(n)                                                                                                      \
-    float_tile(n, x + row, 1, stride, panel, inputs, y + row * y_stride + column, y_stride, columns, NULL, 0, 0)
-            BY_ROWS(count, TILE)
-#undef TILE
-        }
-    }
+    multiply_apart(x, 1, stride, rows, panels, inputs, outputs, y, y_stride, NULL, 0);
 }
 
 #if WIDTH == 16
-static inline __attribute__((always_inline)) void number_tile(
-    int rows, const int8_t *x, ptrdiff_t stride, const uint8_t *panel, int inputs, const float *row_scale,
-    const int32_t *offset, const float *scale, float *y, ptrdiff_t y_stride, int columns, const float *bias,
-    int rectify) {
+/* The same in eight bits. */
+typedef struct {
+    const int8_t *x;
+    const float *x_scale;
+    const int32_t *offset;
+    ptrdiff_t stride;
+    const uint8_t *panel;
+    int inputs;
+    const float *scale;
+    float *y;
+    ptrdiff_t y_stride;
+    int columns;
+    const float *bias;
+    int rectify;
+} NumberTile;
+
+static inline __attribute__((always_inline)) void sum_numbers(int rows, const NumberTile *t) {
     __m512i sums[ROWS][2];
+    const int8_t *x = t->x;
+    ptrdiff_t stride = t->stride;
 #pragma GCC unroll 16
     for (int row = 0; row < rows; row++) sums[row][0] = sums[row][1] = _mm512_setzero_si512();
-    for (int input = 0; input < inputs; input += 4) {
-        const uint8_t *weights = panel + (ptrdiff_t)input * PANEL;
+    for (int input = 0; input < t->inputs; input += 4) {
+        const uint8_t *weights = t->panel + (ptrdiff_t)input * PANEL;
         __m512i first = _mm512_loadu_si512(weights), second = _mm512_loadu_si512(weights + 64);
         ask_for(weights);
         ask_for(weights + 64);
@@ -152,14 +188,21 @@ static inline __attribute__((always_inline)) void number_tile(
     }
 #pragma GCC unroll 16
     for (int row = 0; row < rows; row++) {
-        __m512i added = _mm512_set1_epi32(offset[row]);
+        __m512i added = _mm512_set1_epi32(t->offset[row]);
         Vector first = _mm512_cvtepi32_ps(_mm512_sub_epi32(sums[row][0], added));
         Vector second = _mm512_cvtepi32_ps(_mm512_sub_epi32(sums[row][1], added));
-        Vector factor = all(row_scale[row]);
-        finish_row(first * factor * load(scale), second * factor * load(scale + WIDTH), y + row * y_stride, columns,
-                   bias, rectify);
+        Vector factor = all(t->x_scale[row]);
+        finish_row(first * factor * load(t->scale), second * factor * load(t->scale + WIDTH),
+                   t->y + row * t->y_stride, t->columns, t->bias, t->rectify);
     }
 }
+
+#define NUMBER_TILE(rows)                                                                                            \
+    static __attribute__((noinline)) void number_tile_##rows(const NumberTile *tile) { sum_numbers(rows, tile); }
+EACH_NUMBER_OF_ROWS(NUMBER_TILE)
+#define NAME_OF(rows) number_tile_##rows,
+static void (*const number_tiles[])(const NumberTile *) = {NULL, EACH_NUMBER_OF_ROWS(NAME_OF)};
+#undef NAME_OF
 
 /* Round a row to whole numbers from -127 to 127 times its scale. */
 static void round_row(const float *x, int inputs, int8_t *numbers, float *scale, int32_t *offset) {
@@ -186,15 +229,14 @@ static void multiply_numbers(
     int inputs = linear->inputs;
     for (int column = from; column < to; column += PANEL) {
         const uint8_t *panel = (const uint8_t *)linear->panels + (ptrdiff_t)column * inputs;
-        const float *bias = linear->bias ? linear->bias + column : NULL;
         int columns = linear->outputs - column < PANEL ? linear->outputs - column : PANEL;
         for (int row = 0; row < rows; row += ROWS) {
-            int count = rows - row < ROWS ? rows - row : ROWS;
-#define TILE(n)                                                                                                      \
-    number_tile(n, x->numbers + (ptrdiff_t)row * inputs, inputs, panel, inputs, x->scale + row, x->offset + row,     \
-                linear->scale + column, y + row * y_stride + column - from, y_stride, columns, bias, rectify)
-            BY_ROWS(count, TILE)
-#undef TILE
+            NumberTile tile = {
+                x->numbers + (ptrdiff_t)row * inputs, x->scale + row, x->offset + row, inputs, panel, inputs,
+                linear->scale + column, y + row * y_stride + column - from, y_stride, columns,
+                linear->bias ? linear->bias + column : NULL, rectify,
+            };
+            number_tiles[rows - row < ROWS ? rows - row : ROWS](&tile);
         }
     }
 }
