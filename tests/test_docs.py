@@ -33,6 +33,7 @@ PAGES = [
             "settings",
             "translate",
             "shortlists",
+            "deep-encoder",
             "evaluate",
         )
     ),

@@ -5,11 +5,12 @@ some rounds of expectation and maximisation: the source tokens of a sentence com
 that what is merely often nearby loses. The source's end token is in every sentence and takes what comes from nowhere.
 
 A pair of S source and T target tokens gives S · T links. Links are counted in chunks, from an even sample of the pairs
-if there are too many, and rare ones are forgotten when the table is full: memory and time are bounded for any corpus.
+if there are too many, and when the table is full, each source token's rarest are forgotten: memory and time are bounded
+for any corpus.
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +19,8 @@ from regard.data.store import Store
 
 _ROUNDS = 3
 _MOST_LINKS = 200_000_000  # of the pairs looked at: some minutes
-_CHUNK = 1 << 22  # links at a time; a pair that has more is left out
-_FULL = 1 << 25  # different links that are kept
+_CHUNK = 1 << 21  # links at a time; a pair that has more is left out
+_FULL = 1 << 23  # different links that are kept
 _BLOCK = 1 << 20  # pairs whose lengths are looked at together
 
 
@@ -32,10 +33,8 @@ class Lexicon(NamedTuple):
 
     def likeliest(self, count: int) -> "Lexicon":
         """Return the `count` likeliest targets of each source, those that are not quite impossible."""
-        order = np.lexsort((-self.probability, self.source))
-        source = self.source[order]
-        rank = np.arange(len(source)) - np.searchsorted(source, source)
-        kept = np.sort(order[(rank < count) & (self.probability[order] > 0)])
+        kept = _best(self.source, self.probability, count)
+        kept = kept[self.probability[kept] > 0]
         return Lexicon(self.source[kept], self.target[kept], self.probability[kept])
 
 
@@ -113,38 +112,45 @@ def _count_links(store: Store, step: int) -> Iterator[tuple[NDArray[np.int64], N
 
 # ---- counting and expecting ------------------------------------------------------------------------------------------
 
-_Counts = tuple[NDArray[np.int64], NDArray[np.int64]]
+_Counts = tuple[NDArray[np.int64], NDArray[np.int32]]
 
 
 def _count(store: Store, wanted: NDArray[np.bool_]) -> _Counts:
     """Return the different links and how often each occurs."""
-    tables: list[_Counts] = [(np.empty(0, np.int64), np.empty(0, np.int64))]
+    tables: list[_Counts] = [(np.empty(0, np.int64), np.empty(0, np.int32))]
     for rows in _chunks(store):
-        tables.append(np.unique(_links(store, rows, wanted).key, return_counts=True))
+        keys, counts = np.unique(_links(store, rows, wanted).key, return_counts=True)
+        tables.append((keys, counts.astype(np.int32)))
         # Tables of like size are added, so that a link is copied a few times only, however many chunks there are.
         while len(tables) > 1 and len(tables[-2][0]) < 2 * len(tables[-1][0]):
-            tables.append(_forget(_add(tables.pop(), tables.pop())))
+            tables.append(_forget(_add(tables.pop(), tables.pop()), len(wanted)))
     while len(tables) > 1:
-        tables.append(_forget(_add(tables.pop(), tables.pop())))
+        tables.append(_forget(_add(tables.pop(), tables.pop()), len(wanted)))
     return tables[0]
 
 
 def _add(one: _Counts, other: _Counts) -> _Counts:
-    keys, counts = (np.concatenate(parts) for parts in zip(one, other, strict=True))
+    keys, counts = np.concatenate([one[0], other[0]]), np.concatenate([one[1], other[1]])
     order = np.argsort(keys, kind="stable")
     keys, counts = keys[order], counts[order]
     firsts = np.flatnonzero(np.diff(keys, prepend=-1))
     return keys[firsts], np.add.reduceat(counts, firsts) if len(firsts) else counts
 
 
-def _forget(table: _Counts) -> _Counts:
-    """Drop the rarest links of a table that is too large."""
+def _forget(table: _Counts, vocabulary_size: int) -> _Counts:
+    """Drop the rarest links of each source token from a table that is too large: a rare token keeps all it has."""
     keys, counts = table
-    least = 1
-    while len(keys) > _FULL:
-        least += 1
-        keys, counts = keys[counts >= least], counts[counts >= least]
-    return keys, counts
+    if len(keys) <= _FULL:
+        return table
+    kept = _best(keys // vocabulary_size, counts, max(1, _FULL // vocabulary_size))
+    return keys[kept], counts[kept]
+
+
+def _best(source: NDArray[np.int64], value: NDArray[Any], count: int) -> NDArray[np.int64]:
+    """Return, in order, where the `count` largest values of each source token are; `source` is sorted."""
+    order = np.lexsort((-value, source))
+    rank = np.arange(len(source)) - np.searchsorted(source, source)
+    return np.sort(order[rank < count])
 
 
 def _expect(
