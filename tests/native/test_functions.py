@@ -18,6 +18,14 @@ pytestmark = pytest.mark.skipif(FOUND is None, reason="no compiled library: no C
 each_kind = pytest.mark.parametrize("kind", KINDS)
 
 
+@pytest.fixture(autouse=True)
+def _one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
 @pytest.fixture
 def use(monkeypatch):
     """A function that lets the compiled parts be those of a kind of processor, or none for None."""
@@ -123,6 +131,10 @@ def test_what_does_not_fit_is_left_to_torch(use):
     assert not functions.can_attend(long, long, long, None)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         assert not functions.can_join(x, x)
+    torch.set_num_threads(2)
+    assert not functions.can_join(x, x)
+    torch.set_num_threads(1)
+    assert functions.can_join(x, x)
     use(None)
     assert not functions.can_join(x, x)
 

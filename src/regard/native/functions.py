@@ -33,12 +33,16 @@ def can_join(x: Tensor, change: Tensor) -> bool:
 
 
 def _fits(x: Tensor) -> bool:
-    """Say whether the library can compute with a tensor's rows: plain floats on the CPU, one after the other."""
+    """Say whether the library can compute with a tensor's rows: plain floats on the CPU, one after the other.
+
+    It computes in one thread, as training on a CPU does in each of its processes; with more of them torch is faster.
+    """
     return (
         x.device.type == "cpu"
         and x.dtype == torch.float32
         and x.size(-1) % _UNIT == 0
         and x.stride(-1) == 1
+        and torch.get_num_threads() == 1
         and find_library() is not None
         and not torch.is_autocast_enabled("cpu")
     )
