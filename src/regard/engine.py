@@ -32,7 +32,6 @@ def lay_out_for(machine: Machine, model: Transformer) -> "NativeModel | None":
         return None
     if machine.precision not in ("float32", "int8") or (eight_bits and not library.has_int8):
         return None
-    library.use_threads(machine.threads)
     return NativeModel(model, library, eight_bits)
 
 
@@ -147,8 +146,8 @@ class NativeModel:
             sentence=state.sentence[parents[:, 0] // beams],
         )
 
-    @staticmethod
-    def _call(function: Any, *arguments: Any) -> None:
+    def _call(self, function: Any, *arguments: Any) -> None:
+        self._library.use_threads(torch.get_num_threads())
         if not function(*arguments):
             raise MemoryError("no memory for a step of search")
 

@@ -151,12 +151,7 @@ class Library(NamedTuple):
     part: Any
     attend: Any
     attend_back: Any
-
-    def use_threads(self, threads: int) -> None:
-        """Let so many threads share the work of every search from now on."""
-        loaded = _load()
-        assert loaded is not None
-        loaded.regard_use_threads(threads)
+    use_threads: Any  # so many threads share the work of every search from now on
 
 
 _ARGUMENTS = {
@@ -190,7 +185,7 @@ def library_of(kind: str) -> Library:
         function.argtypes = arguments
     functions[list(_ARGUMENTS).index("memory_size")].restype = c_int64
     wide = kind == "avx512"
-    return Library(kind, 32 if wide else 16, wide, *functions)
+    return Library(kind, 32 if wide else 16, wide, *functions, loaded.regard_use_threads)
 
 
 @cache
