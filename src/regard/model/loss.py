@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from regard.native.loss import add_losses
+
 _ROWS = 256  # tokens whose logits are held at a time: enough for products at full speed, few enough for the cache
 _LOGITS = 1 << 24  # but no more than these, 64 MiB in float32
 
@@ -43,44 +45,26 @@ class _TokenLoss(torch.autograd.Function):
         ctx: Any, hidden: Tensor, targets: Tensor, weight: Tensor, smoothing: float, learning: bool
     ) -> tuple[Tensor, Tensor]:
         need_hidden, _, need_weight, _, _ = ctx.needs_input_grad
-        hidden_grad = torch.empty_like(hidden) if learning and need_hidden else None
+        hidden_grad = torch.zeros_like(hidden) if learning and need_hidden else None
         weight_grad = torch.zeros_like(weight) if learning and need_weight else None
+        gradients = hidden_grad, weight_grad
         kind = product_type(hidden)
-        softmax_type = torch.promote_types(kind, torch.float32)
-        matrix = weight.to(kind)
-        smoothed = hidden.new_zeros((), dtype=torch.float64 if hidden.device.type == "cpu" else torch.float32)
-        plain = smoothed.clone()
-
-        uniform = smoothing / weight.size(0)  # ε/V
-        weight_sum = weight.sum(dim=0)  # (D,)
-        rows = rows_at_once(weight.size(0))
-        for start in range(0, hidden.size(0), rows):
-            part = hidden[start : start + rows].to(kind)
-            target = targets[start : start + rows, None]
-            logits = (part @ matrix.t()).to(softmax_type)  # (n, V)
-            logit = logits.gather(1, target)
-            log_p = torch.log_softmax(logits, dim=1, out=logits)
-            right = -log_p.gather(1, target)  # -log p(y), (n, 1)
-            plain += right.sum()
-            log_sum = right + logit
-            smoothed += (1 - smoothing) * right.sum() + smoothing * log_sum.sum()
-            if hidden_grad is None and weight_grad is None:
-                continue
-            gradient = log_p.exp_()
-            gradient.scatter_add_(1, target, gradient.new_full((1, 1), smoothing - 1).expand_as(target))
-            gradient = gradient.to(kind)
-            if hidden_grad is not None:
-                hidden_grad[start : start + rows] = gradient @ matrix
-            if weight_grad is not None:
-                add_product(weight_grad, gradient.t(), part)
+        sums = None
+        if kind == torch.float32:
+            sums = add_losses(hidden, targets, weight, smoothing, gradients, _LOGITS)
+        if sums is None:
+            sums = _add_losses(hidden, targets, weight, smoothing, gradients, kind)
+        plain, log_sum = sums.unbind()
+        smoothed = (1 - smoothing) * plain + smoothing * log_sum
         if smoothing:
-            hidden_sum = hidden.sum(dim=0)  # (D,)
+            uniform = smoothing / weight.size(0)  # ε/V
+            weight_sum, hidden_sum = weight.sum(dim=0), hidden.sum(dim=0)  # (D,)
             smoothed -= uniform * hidden_sum.to(smoothed) @ weight_sum.to(smoothed)
             if hidden_grad is not None:
                 hidden_grad -= uniform * weight_sum
             if weight_grad is not None:
                 weight_grad -= uniform * hidden_sum
-        ctx.gradients = hidden_grad, weight_grad
+        ctx.gradients = gradients
         ctx.mark_non_differentiable(plain)
         return smoothed, plain
 
@@ -105,6 +89,40 @@ def hand_out(ctx: Any, factor: Tensor) -> tuple[Tensor | None, Tensor | None]:
 def rows_at_once(vocabulary_size: int) -> int:
     """Return how many tokens' logits are held at a time."""
     return max(1, min(_ROWS, _LOGITS // vocabulary_size))
+
+
+def _add_losses(
+    hidden: Tensor,
+    targets: Tensor,
+    weight: Tensor,
+    smoothing: float,
+    gradients: tuple[Tensor | None, Tensor | None],
+    kind: torch.dtype,
+) -> Tensor:
+    """Do what the compiled library does, in torch (regard/native/loss.py)."""
+    hidden_grad, weight_grad = gradients
+    softmax_type = torch.promote_types(kind, torch.float32)
+    matrix = weight.to(kind)
+    sums = hidden.new_zeros(2, dtype=torch.float64 if hidden.device.type == "cpu" else torch.float32)
+    rows = max(1, min(_ROWS, _LOGITS // weight.size(0)))
+    for start in range(0, hidden.size(0), rows):
+        part = hidden[start : start + rows].to(kind)
+        target = targets[start : start + rows, None]
+        logits = (part @ matrix.t()).to(softmax_type)  # (n, V)
+        logit = logits.gather(1, target)
+        log_p = torch.log_softmax(logits, dim=1, out=logits)
+        right = -log_p.gather(1, target)  # -log p(y), (n, 1)
+        sums += torch.stack([right.sum(), (right + logit).sum()])
+        if hidden_grad is None and weight_grad is None:
+            continue
+        gradient = log_p.exp_()
+        gradient.scatter_add_(1, target, gradient.new_full((1, 1), smoothing - 1).expand_as(target))
+        gradient = gradient.to(kind)
+        if hidden_grad is not None:
+            hidden_grad[start : start + rows] = gradient @ matrix
+        if weight_grad is not None:
+            add_product(weight_grad, gradient.t(), part)
+    return sums
 
 
 def add_product(total: Tensor, left: Tensor, right: Tensor) -> None:

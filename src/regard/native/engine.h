@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#define INTERFACE 3 /* raised when this file changes: an old library must not meet new Python */
+#define INTERFACE 4 /* raised when this file changes: an old library must not meet new Python */
 
 extern int regard_threads; /* that share the work of a search */
 
@@ -111,5 +111,20 @@ typedef struct {
     Rows key;
     Rows value;
 } Attention;
+
+/* The loss of all tokens, and its gradients but for what smoothing adds by sums. */
+typedef struct {
+    int32_t tokens;
+    int32_t d_model; /* a multiple of a panel */
+    int32_t vocabulary;
+    int32_t chunk; /* tokens whose logits are held at a time */
+    float kept;    /* 1 - ε */
+    const float *hidden;    /* (tokens, d_model) */
+    const int64_t *targets; /* (tokens) */
+    const float *weight;    /* (vocabulary, d_model) */
+    float *hidden_grad;     /* (tokens, d_model) to be added to; NULL: not wanted */
+    float *weight_grad;     /* (vocabulary, d_model) to be added to; NULL: not wanted */
+    double *sums;           /* (2) to be added to: -log p of the targets, and log Σ e^logit */
+} Loss;
 
 #endif

@@ -8,3 +8,4 @@
 
 #include "engine_body.h"
 #include "training_body.h"
+#include "loss_body.h"

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 _NAME = "_engine"
 _SWITCH = "REGARD_NATIVE"  # the environment's way to say "off"
-_INTERFACE = 3  # of engine.h
+_INTERFACE = 4  # of engine.h
 _KINDS = {512: "avx512", 256: "avx2"}
 
 
@@ -137,6 +137,24 @@ class AttentionStruct(ctypes.Structure):
     )
 
 
+class LossStruct(ctypes.Structure):
+    """The loss of some tokens."""
+
+    _fields_ = (
+        ("tokens", c_int32),
+        ("d_model", c_int32),
+        ("vocabulary", c_int32),
+        ("chunk", c_int32),
+        ("kept", c_float),
+        ("hidden", c_void_p),
+        ("targets", c_void_p),
+        ("weight", c_void_p),
+        ("hidden_grad", c_void_p),
+        ("weight_grad", c_void_p),
+        ("sums", c_void_p),
+    )
+
+
 class Library(NamedTuple):
     """The functions for one kind of processor, and what they need to know to lay out weights."""
 
@@ -151,6 +169,7 @@ class Library(NamedTuple):
     part: Any
     attend: Any
     attend_back: Any
+    loss: Any
     use_threads: Any  # so many threads share the work of every search from now on
 
 
@@ -163,6 +182,7 @@ _ARGUMENTS = {
     "part": [POINTER(ResidualStruct), *[c_void_p] * 7],
     "attend": [POINTER(AttentionStruct), c_void_p],
     "attend_back": [POINTER(AttentionStruct), *[c_void_p] * 4],
+    "loss": [POINTER(LossStruct)],
 }
 
 
@@ -184,8 +204,9 @@ def library_of(kind: str) -> Library:
     for function, arguments in zip(functions, _ARGUMENTS.values(), strict=True):
         function.argtypes = arguments
     functions[list(_ARGUMENTS).index("memory_size")].restype = c_int64
+    functions.append(loaded.regard_use_threads)
     wide = kind == "avx512"
-    return Library(kind, 32 if wide else 16, wide, *functions, loaded.regard_use_threads)
+    return Library(kind, 32 if wide else 16, wide, *functions)
 
 
 @cache
