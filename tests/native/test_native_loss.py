@@ -80,7 +80,7 @@ def test_a_target_that_is_no_token_is_no_number(kind):
 
 
 def test_only_what_is_wanted_is_computed_and_what_does_not_fit_is_left_to_torch():
-    hidden, targets, weight = problem(40, 300, 32)
+    hidden, targets, weight = problem(300, 300, 32)
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -91,6 +91,7 @@ def test_only_what_is_wanted_is_computed_and_what_does_not_fit_is_left_to_torch(
         assert torch.equal(weight_grad, expected_grad)
         assert add_losses(hidden, targets, weight, 0.1, (None, None), 300) is None  # no room for a panel
         assert add_losses(hidden[:, :20], targets, weight[:, :20], 0.1, (None, None), 1 << 20) is None
+        assert add_losses(hidden[:40], targets[:40], weight, 0.1, (None, weight_grad), 1 << 20) is None  # too few
         assert add_losses(hidden.double(), targets, weight.double(), 0.1, (None, None), 1 << 20) is None
     finally:
         torch.set_num_threads(threads)

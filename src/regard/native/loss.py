@@ -8,7 +8,8 @@ from torch import Tensor
 
 from regard.native.library import Library, LossStruct, find_library
 
-_WIDEST = 192  # d_model up to which it is faster than torch: 1.3 times at 128, as fast at 256, 0.93 times at 512
+_WIDEST = 192  # d_model up to which gradients are faster than torch's: 1.3 times at 128, as fast at 256, 0.93 at 512
+_FEWEST = 256  # tokens for which laying them out pays
 _TOKENS = 288  # whose logits are held at a time; a whole number of panels and of tiles
 
 
@@ -26,21 +27,22 @@ def add_losses(
     `gradients`, of hidden and of weight, where they are wanted. No more than `logits` logits are held at a time.
     """
     library = find_library()
-    if library is None or not _can_compute(library, hidden, targets, weight):
+    learning = gradients != (None, None)
+    if library is None or not _can_compute(library, hidden, targets, weight, learning):
         return None
     width = library.panel // 2  # by which rows of logits are longer, so that they do not collide in the cache
     chunk = min(_TOKENS, (logits // weight.size(0) - width) // library.panel * library.panel)
     return _compute(library, hidden, targets, weight, smoothing, gradients, chunk) if chunk > 0 else None
 
 
-def _can_compute(library: Library, hidden: Tensor, targets: Tensor, weight: Tensor) -> bool:
+def _can_compute(library: Library, hidden: Tensor, targets: Tensor, weight: Tensor, learning: bool) -> bool:
     """Say whether the library knows such tensors and is faster with them; torch is if it has a second thread."""
     return (
         all(x.device.type == "cpu" and x.is_contiguous() for x in (hidden, targets, weight))
         and hidden.dtype == weight.dtype == torch.float32
         and targets.dtype == torch.int64
         and hidden.size(1) % library.panel == 0
-        and hidden.size(1) <= _WIDEST
+        and (not learning or (hidden.size(1) <= _WIDEST and hidden.size(0) >= _FEWEST))
         and torch.get_num_threads() == 1
     )
 
