@@ -88,7 +88,7 @@ def _translate(job: Job) -> Translate:
 
 def many(job: Job) -> Engine:
     """Translate many sentences at a time."""
-    axes = {"workers_threads": [(2, 1), (1, 2)], "parts_a_process": [4, 2], "batch_tokens": [4096, 2048, 8192]}
+    axes = {"workers_threads": [(2, 1), (1, 2)], "parts_a_process": [2, 4, 1], "batch_tokens": [4096, 2048, 8192]}
     return translation(job, _translate(job), axes)
 
 
