@@ -20,9 +20,10 @@ def path_of_source():
     return {"PYTHONPATH": str(Path(library.__file__).parents[2])}
 
 
-def test_it_can_be_switched_off():
+def test_it_can_be_switched_off(monkeypatch):
+    monkeypatch.delenv("REGARD_NATIVE", raising=False)  # whoever runs the tests may have set it
     assert ask(**path_of_source(), REGARD_NATIVE="off") == "None"
-    assert ask(**path_of_source()) == str(getattr(library.find_library(), "kind", None))
+    assert ask(**path_of_source()) == str(getattr(library.find_library.__wrapped__(), "kind", None))
 
 
 @pytest.mark.skipif(library.find_library() is None, reason="no compiled engine here")
