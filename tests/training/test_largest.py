@@ -16,7 +16,6 @@ from regard.settings import ModelSettings, TrainingSettings
 from regard.training import largest
 from regard.training.distributed import World
 from regard.training.largest import try_largest_batch
-from regard.training.objective import training_loss
 from regard.training.step import Stepper
 
 OUT_OF_MEMORY = [
@@ -36,14 +35,15 @@ def stepper(prepared, machine):
 def limit_positions(monkeypatch, most, error=None):
     """Let memory run out for a batch of more than so many source positions; return the sizes that were tried."""
     tried = []
+    learn = Stepper.learn
 
-    def limited(model, batch, device, settings):
+    def limited(self, batch, seed):
         tried.append(batch.src.size)
         if batch.src.size > most:
             raise error or MemoryError
-        return training_loss(model, batch, device, settings)
+        return learn(self, batch, seed)
 
-    monkeypatch.setattr(largest, "training_loss", limited)
+    monkeypatch.setattr(Stepper, "learn", limited)
     return tried
 
 
@@ -126,7 +126,7 @@ def unlimited(*rest):
 loop.try_largest_batch, loop.finish = limited, unlimited
 """
     training = {"batch_tokens": 60_000, "micro_batch_tokens": 60_000, "steps": 2}
-    model = {"d_model": 64, "d_ff": 512}
+    model = {"d_model": 64, "d_ff": 512, "norm": "pre"}  # so that torch learns, which holds all of a piece at once
     refused = start_training(recipe(corpus, valid=False, model=model, **training), tmp_path / "run", more=limit)
     told = refused.communicate()[1]
     assert refused.returncode == 2, told

@@ -12,12 +12,11 @@ from digits import Words, files_below, recipe, same_weights, weights_of, write_c
 from regard.errors import MissingExtraError, TrainingError, UserError
 from regard.settings import Settings
 from regard.text.vocabulary import Vocabulary
-from regard.training import largest, loop
 from regard.training import log as log_module
+from regard.training import loop
 from regard.training import step as step_module
 from regard.training.average import average_weights
 from regard.training.loop import Clock, train
-from regard.training.objective import training_loss
 from regard.translator import load
 
 
@@ -36,18 +35,17 @@ def events(out: Path, kind: str) -> list[dict]:
 
 def spoil(monkeypatch, bad):
     """Make the gradients of the steps for which `bad` says so infinite."""
-    take = step_module.Stepper.take
+    take, learn = step_module.Stepper.take, step_module.Stepper.learn
+
+    def spoiled_learn(self, batch, seed):
+        loss = learn(self, batch, seed)
+        self.optimizer.gradient[:] = math.inf
+        return loss._replace(objective=loss.objective * math.inf)
 
     def spoiled(self, step, number, rate, stop=False):
         with monkeypatch.context() as patch:
             if bad(number):
-                patch.setattr(
-                    step_module,
-                    "training_loss",
-                    lambda *arguments: (loss := training_loss(*arguments))._replace(
-                        objective=loss.objective * math.inf
-                    ),
-                )
+                patch.setattr(step_module.Stepper, "learn", spoiled_learn)
             return take(self, step, number, rate, stop)
 
     monkeypatch.setattr(step_module.Stepper, "take", spoiled)
@@ -477,7 +475,7 @@ def test_too_little_memory_for_the_largest_batch_ends_the_run_before_it_begins(c
     def fail(*_):
         raise torch.OutOfMemoryError("CUDA out of memory")
 
-    monkeypatch.setattr(largest, "training_loss", fail)
+    monkeypatch.setattr(step_module.Stepper, "learn", fail)
     with pytest.raises(UserError, match="not even a piece of one pair"):
         go(recipe(corpus), tmp_path, words)
     assert events(tmp_path, "training") == []

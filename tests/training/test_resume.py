@@ -158,13 +158,13 @@ def spoiled(steps: str) -> str:
     return f"""
 import math
 from regard.training import step
-whole = step.training_loss
-take = step.Stepper.take
-def training_loss(*arguments):
-    loss = whole(*arguments)
+learn, take = step.Stepper.learn, step.Stepper.take
+def spoiled_learn(self, batch, seed):
+    loss = learn(self, batch, seed)
+    self.optimizer.gradient[:] = math.nan
     return loss._replace(objective=loss.objective * math.nan)
 def spoil(self, pieces, number, *rest):
-    step.training_loss = training_loss if number in {steps} else whole
+    step.Stepper.learn = spoiled_learn if number in {steps} else learn
     return take(self, pieces, number, *rest)
 step.Stepper.take = spoil
 """

@@ -11,9 +11,8 @@ from torch.nn import functional as F
 from regard.data.batches import collate
 from regard.model.build import build_model
 from regard.settings import ModelSettings, TrainingSettings
-from regard.training import step as step_module
 from regard.training.distributed import World
-from regard.training.objective import batch_loss, training_loss
+from regard.training.objective import batch_loss
 from regard.training.step import Stepper
 
 # float32 sums of some hundred products, added up in another order; gradients here are of size 1 and below.
@@ -143,12 +142,15 @@ def test_a_gradient_that_is_not_finite_leaves_weights_and_optimizer_untouched(ma
     assert stepper.take(THREE_PIECES, 1, rate=0.01).is_finite
     before = snapshot(stepper)
 
-    def spoiled(*arguments):
-        loss = training_loss(*arguments)
-        return loss._replace(objective=loss.objective * value)
+    learn = Stepper.learn
+
+    def spoiled(self, batch, seed):
+        loss = learn(self, batch, seed)
+        self.optimizer.gradient[0] = value
+        return loss
 
     with monkeypatch.context() as patch:
-        patch.setattr(step_module, "training_loss", spoiled)
+        patch.setattr(Stepper, "learn", spoiled)
         assert not stepper.take(THREE_PIECES, 2, rate=0.01).is_finite
     assert unchanged(before, snapshot(stepper))
     assert stepper.take(THREE_PIECES, 3, rate=0.01).is_finite  # and nothing of it is left
@@ -165,11 +167,13 @@ def test_a_loss_that_is_not_finite_leaves_everything_untouched_though_the_gradie
     stepper.take(THREE_PIECES, 1, rate=0.01)
     before = snapshot(stepper)
 
-    def spoiled(*arguments):
-        loss = training_loss(*arguments)
+    learn = Stepper.learn
+
+    def spoiled(self, batch, seed):
+        loss = learn(self, batch, seed)
         return loss._replace(objective=loss.objective + math.inf)
 
-    monkeypatch.setattr(step_module, "training_loss", spoiled)
+    monkeypatch.setattr(Stepper, "learn", spoiled)
     report = stepper.take(THREE_PIECES, 2, rate=0.01)
     assert math.isfinite(report.norm)
     assert not report.is_finite

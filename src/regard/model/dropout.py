@@ -9,7 +9,13 @@ from torch.nn import functional as F
 
 from regard.native.functions import Drawn
 
-_LEVELS = 1 << 16  # values of sixteen bits
+LEVELS = 1 << 16
+"""Values of sixteen bits."""
+
+
+def dropped_levels(probability: float) -> int:
+    """Return how many of the levels, the lowest ones, drop an element; all of them would overflow int16."""
+    return min(round(probability * LEVELS), LEVELS - 1)
 
 
 def draw(shape: torch.Size, probability: float) -> Drawn:
@@ -20,8 +26,7 @@ def draw(shape: torch.Size, probability: float) -> Drawn:
     count = shape.numel()
     seed = int(torch.empty((), dtype=torch.int64).random_())
     bits = torch.from_numpy(np.random.SFC64(seed).random_raw(-(-count // 4)).view(np.int16))[:count]
-    dropped = min(round(probability * _LEVELS), _LEVELS - 1)  # of the levels; all of them would overflow int16
-    return Drawn(bits.view(shape), dropped - _LEVELS // 2, 1 / (1 - probability))
+    return Drawn(bits.view(shape), dropped_levels(probability) - LEVELS // 2, 1 / (1 - probability))
 
 
 def dropout_mask(shape: torch.Size, probability: float, dtype: torch.dtype = torch.float32) -> Tensor:

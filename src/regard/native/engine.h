@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#define INTERFACE 4 /* raised when this file changes: an old library must not meet new Python */
+#define INTERFACE 5 /* raised when this file changes: an old library must not meet new Python */
 
 extern int regard_threads; /* that share the work of a search */
 
@@ -112,19 +112,81 @@ typedef struct {
     Rows value;
 } Attention;
 
-/* The loss of all tokens, and its gradients but for what smoothing adds by sums. */
+/* The loss of all tokens, and its gradients. */
 typedef struct {
     int32_t tokens;
     int32_t d_model; /* a multiple of a panel */
     int32_t vocabulary;
-    int32_t chunk; /* tokens whose logits are held at a time */
-    float kept;    /* 1 - ε */
-    const float *hidden;    /* (tokens, d_model) */
+    int32_t chunk;   /* tokens whose logits are held at a time */
+    int32_t passes;  /* 1, or 2 that shall agree: hidden has the one's tokens, then the other's */
+    float kept;      /* 1 - ε */
+    float uniform;   /* ε/V; 0: somebody else sees to it */
+    float consistency; /* what the divergence of two passes counts, in both directions */
+    const float *hidden;    /* (passes, tokens, d_model) */
     const int64_t *targets; /* (tokens) */
     const float *weight;    /* (vocabulary, d_model) */
-    float *hidden_grad;     /* (tokens, d_model) to be added to; NULL: not wanted */
+    float *hidden_grad;     /* (passes, tokens, d_model) zeros, to be added to; NULL: not wanted */
     float *weight_grad;     /* (vocabulary, d_model) to be added to; NULL: not wanted */
-    double *sums;           /* (2) to be added to: -log p of the targets, and log Σ e^logit */
+    double *sums; /* (4) to be added to: -log p of the targets, log Σ e^logit, all logits, both passes' divergences */
 } Loss;
+
+/* The weights of a layer in training, each as torch has it; an encoder's has no cross-attention. */
+typedef struct {
+    const float *query_key_value;
+    const float *self_output;
+    const float *cross_query;
+    const float *cross_key_value;
+    const float *cross_output;
+    const float *inner;
+    const float *inner_bias;
+    const float *outer;
+    const float *outer_bias;
+    Norm self_norm;
+    Norm cross_norm;
+    Norm feed_forward_norm;
+} TrainedLayer;
+
+/* A model in training: the paper's, with norms behind residual sums. */
+typedef struct {
+    int32_t encoder_layers;
+    int32_t decoder_layers;
+    int32_t heads;
+    int32_t d_model;
+    int32_t d_k;
+    int32_t d_v;
+    int32_t d_ff;
+    int32_t vocabulary;
+    float epsilon; /* of layer norms */
+    float scale;   /* of embeddings */
+    const TrainedLayer *encoder;
+    const TrainedLayer *decoder;
+    const float *source_embedding; /* (vocabulary, d_model) */
+    const float *target_embedding;
+    const float *output;
+    const float *position; /* (positions, d_model) */
+    const float *weights;  /* where the memory begins that holds all weights */
+} Trained;
+
+/* What is learned from: some sentences with their translations, one after the other without padding. */
+typedef struct {
+    int32_t sentences;
+    int32_t threads;
+    int32_t rows;   /* target tokens that a thread works on at a time, about */
+    int32_t chunk;  /* of them whose logits are held at a time */
+    int32_t passes; /* 1, or 2 that shall agree */
+    const int32_t *source_lengths;
+    const int32_t *target_lengths;
+    const int32_t *source;    /* tokens */
+    const int32_t *target;    /* tokens that are read: from the start token on */
+    const int64_t *following; /* tokens that are to be said: up to the end token */
+    uint64_t seed;            /* of dropout */
+    int32_t bound;            /* random bits below it drop a number */
+    int32_t drops;            /* whether anything is dropped */
+    float drop_scale;         /* of numbers that stay */
+    float smoothing;          /* ε */
+    float consistency;
+    float *const *gradients; /* (threads) laid out as the weights are, to be added to; NULL: not wanted */
+    double *sums;            /* (threads, 4) as in Loss, to be added to */
+} Lesson;
 
 #endif

@@ -9,3 +9,4 @@
 #include "engine_body.h"
 #include "training_body.h"
 #include "loss_body.h"
+#include "learning_body.h"

@@ -6,7 +6,7 @@ library, and torch computes what it would have computed.
 
 import ctypes
 import os
-from ctypes import POINTER, c_float, c_int, c_int32, c_int64, c_void_p
+from ctypes import POINTER, c_float, c_int, c_int32, c_int64, c_uint64, c_void_p
 from functools import cache
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 _NAME = "_engine"
 _SWITCH = "REGARD_NATIVE"  # the environment's way to say "off"
-_INTERFACE = 4  # of engine.h
+_INTERFACE = 5  # of engine.h
 _KINDS = {512: "avx512", 256: "avx2"}
 
 
@@ -145,12 +145,83 @@ class LossStruct(ctypes.Structure):
         ("d_model", c_int32),
         ("vocabulary", c_int32),
         ("chunk", c_int32),
+        ("passes", c_int32),
         ("kept", c_float),
+        ("uniform", c_float),
+        ("consistency", c_float),
         ("hidden", c_void_p),
         ("targets", c_void_p),
         ("weight", c_void_p),
         ("hidden_grad", c_void_p),
         ("weight_grad", c_void_p),
+        ("sums", c_void_p),
+    )
+
+
+class TrainedLayerStruct(ctypes.Structure):
+    """The weights of a layer in training."""
+
+    _fields_ = (
+        ("query_key_value", c_void_p),
+        ("self_output", c_void_p),
+        ("cross_query", c_void_p),
+        ("cross_key_value", c_void_p),
+        ("cross_output", c_void_p),
+        ("inner", c_void_p),
+        ("inner_bias", c_void_p),
+        ("outer", c_void_p),
+        ("outer_bias", c_void_p),
+        ("self_norm", NormStruct),
+        ("cross_norm", NormStruct),
+        ("feed_forward_norm", NormStruct),
+    )
+
+
+class TrainedStruct(ctypes.Structure):
+    """A model in training."""
+
+    _fields_ = (
+        ("encoder_layers", c_int32),
+        ("decoder_layers", c_int32),
+        ("heads", c_int32),
+        ("d_model", c_int32),
+        ("d_k", c_int32),
+        ("d_v", c_int32),
+        ("d_ff", c_int32),
+        ("vocabulary", c_int32),
+        ("epsilon", c_float),
+        ("scale", c_float),
+        ("encoder", POINTER(TrainedLayerStruct)),
+        ("decoder", POINTER(TrainedLayerStruct)),
+        ("source_embedding", c_void_p),
+        ("target_embedding", c_void_p),
+        ("output", c_void_p),
+        ("position", c_void_p),
+        ("weights", c_void_p),
+    )
+
+
+class LessonStruct(ctypes.Structure):
+    """Sentences to learn from."""
+
+    _fields_ = (
+        ("sentences", c_int32),
+        ("threads", c_int32),
+        ("rows", c_int32),
+        ("chunk", c_int32),
+        ("passes", c_int32),
+        ("source_lengths", c_void_p),
+        ("target_lengths", c_void_p),
+        ("source", c_void_p),
+        ("target", c_void_p),
+        ("following", c_void_p),
+        ("seed", c_uint64),
+        ("bound", c_int32),
+        ("drops", c_int32),
+        ("drop_scale", c_float),
+        ("smoothing", c_float),
+        ("consistency", c_float),
+        ("gradients", c_void_p),
         ("sums", c_void_p),
     )
 
@@ -170,6 +241,7 @@ class Library(NamedTuple):
     attend: Any
     attend_back: Any
     loss: Any
+    learn: Any
     use_threads: Any  # so many threads share the work of every search from now on
 
 
@@ -183,6 +255,7 @@ _ARGUMENTS = {
     "attend": [POINTER(AttentionStruct), c_void_p],
     "attend_back": [POINTER(AttentionStruct), *[c_void_p] * 4],
     "loss": [POINTER(LossStruct)],
+    "learn": [POINTER(TrainedStruct), POINTER(LessonStruct)],
 }
 
 

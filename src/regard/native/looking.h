@@ -4,10 +4,16 @@
 static void lay_out_keys(const float *keys, ptrdiff_t stride, int length, int width, float *panels) {
     for (int start = 0; start < length; start += PANEL, panels += PANEL * width)
         for (int part = 0; part < PANEL; part += WIDTH) {
-            int count = length - start - part;
             const float *from = keys + (start + part) * stride;
-            for (int at = 0; at < width; at++)
-                store(panels + at * PANEL + part, count > 0 ? pick(from + at, stride, count) : all(0));
+            int count = length - start - part;
+            for (int at = 0; at < width; at += WIDTH) {
+                Vector square[WIDTH];
+#pragma GCC unroll 16
+                for (int row = 0; row < WIDTH; row++) square[row] = row < count ? load(from + row * stride + at) : all(0);
+                turn(square);
+#pragma GCC unroll 16
+                for (int row = 0; row < WIDTH; row++) store(panels + (at + row) * PANEL + part, square[row]);
+            }
         }
 }
 

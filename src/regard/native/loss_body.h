@@ -1,93 +1,163 @@
-/* The loss of regard/model/loss.py with its gradients: cross-entropy over a vocabulary, and what §5.4 adds by sums.
+/* The loss of regard/model/loss.py and that of regard/model/consistency.py, with their gradients: cross-entropy over a
+ * vocabulary with label smoothing (§5.4), of one pass over some tokens or of two passes that shall agree.
  *
  * Logits are held transposed, (vocabulary, tokens): a vector holds one output of WIDTH tokens, so that maxima and sums
  * need no steps across a vector, and all three matrix products read the output layer's weights where they lie. A chunk
  * of tokens is gone over twice, in blocks of the vocabulary that stay in the cache:
  *
- *   1. logits = weight · hiddenᵀ, replaced by e^(logit - m), where m is a token's largest logit of the block;
- *   2. times e^m / Σ e^logit, minus 1 - ε at the target, they are the gradient, which goes into two products at once.
+ *   1. logits = weight · hiddenᵀ; for each token, sums of e^(logit - m), where m is its largest logit of the block;
+ *   2. the gradient for the logits, in their place, which goes into two products at once.
  *
  * Whatever a token's chunk is, its numbers are the same to the last bit, and so is the sum of all gradients. */
 
 enum { BLOCK = 240 }; /* rows of weight that are worked on at a time, with their logits in the second cache */
 
 /* A chunk of tokens. A row of its buffers has `room` for them: rounded up to a panel, and a vector more, so that rows do
- * not collide in the cache. */
+ * not collide in the cache. With two passes the tokens of the second lie behind those of the first, `half` columns on. */
 typedef struct {
     int tokens;
     int room;
+    int half;               /* columns of a pass, if there are two; otherwise 0 */
     const float *hidden;    /* (tokens, d_model) */
     const int64_t *targets; /* (tokens) */
     float *hidden_grad;     /* (tokens, d_model), or NULL */
     float *transposed;      /* hidden as the first product reads it, in panels of tokens */
     float *panels;          /* hidden as the last product reads it, in panels of d_model */
     float *most;            /* (blocks, room) each block's largest logits */
-    float *share;           /* (blocks, room) its sum of e^(logit - most); then e^most / Σ e^logit */
+    float *share;           /* (blocks, room) its sum of e^(logit - most) */
+    float *dot;             /* (blocks, room) with two passes: its sum of e^(logit - most) · (logit - other pass's logit) */
+    float *log_sum;         /* (room) log Σ e^logit */
+    float *divergence;      /* (room) with two passes: from this to the other */
     float *target;          /* (room) the targets' logits */
-    float *logits;          /* (BLOCK, room) of one block */
-    float *powers;          /* (vocabulary, room) e^(logit - most), then the gradient; one block if none is wanted */
+    float *logits;          /* (vocabulary, room), then the gradient; one block if no gradient is wanted */
 } Chunk;
 
-/* Find a block's largest logits of a vector of tokens. */
-static void find_largest(const float *logits, ptrdiff_t room, int rows, float *most) {
-    Vector largest = all(-INFINITY);
-    for (int row = 0; row < rows; row++) largest = larger(load(logits + row * room), largest);
-    store(most, largest);
-}
-
-/* powers = e^(logits - most), and their sums; NaN where a logit is NaN or infinite. */
-static void exponentiate(const Chunk *chunk, int rows, const float *most, float *sum, float *powers) {
-    const float *logits = chunk->logits;
-    memset(sum, 0, chunk->room * sizeof(float));
-    for (int row = 0; row < rows; row++, logits += chunk->room, powers += chunk->room)
-        for (int place = 0; place < chunk->tokens; place += WIDTH) {
-            Vector power = exponential(load(logits + place) - load(most + place));
-            store(powers + place, power);
-            store(sum + place, load(sum + place) + power);
-        }
-}
-
-/* The first pass over a block, rows `first` to `first + rows` of weight. */
-static void predict_block(
-    const Loss *loss, const Chunk *chunk, int first, int rows, float *most, float *sum, float *powers) {
-    int width = loss->d_model, room = chunk->room;
+/* The logits of a block, rows `first` to `first + rows` of weight, and the largest of each token. */
+static void predict_block(const Loss *loss, const Chunk *chunk, int first, int rows, float *most, float *logits) {
+    int width = loss->d_model;
+    ptrdiff_t room = chunk->room;
     const float *weight = loss->weight + (ptrdiff_t)first * width;
     for (int token = 0; token < chunk->tokens; token += PANEL) {
         const float *panel = chunk->transposed + (ptrdiff_t)token * width;
-        float *logits = chunk->logits + token;
-        multiply_panel((FloatTile){weight, width, 1, panel, PANEL, width, logits, room, PANEL, NULL, 0, 0}, rows);
-        for (int place = 0; place < PANEL && token + place < chunk->tokens; place++) {
-            int64_t row = chunk->targets[token + place] - first;
-            if (row >= 0 && row < rows) chunk->target[token + place] = logits[row * room + place];
+        multiply_panel((FloatTile){weight, width, 1, panel, PANEL, width, logits + token, room, PANEL, NULL, 0, 0}, rows);
+        for (int place = token; place < token + PANEL && place < chunk->tokens; place++) {
+            int64_t row = chunk->targets[place] - first;
+            if (row >= 0 && row < rows) chunk->target[place] = logits[row * room + place];
         }
-        for (int place = 0; place < PANEL; place += WIDTH)
-            find_largest(logits + place, room, rows, most + token + place);
+        for (int place = token; place < token + PANEL; place += WIDTH) {
+            Vector largest = all(-INFINITY);
+            for (int row = 0; row < rows; row++) largest = larger(load(logits + row * room + place), largest);
+            store(most + place, largest);
+        }
     }
-    exponentiate(chunk, rows, most, sum, powers);
 }
 
-/* Join what the blocks know of each token; add up losses. */
-static void conclude_chunk(const Loss *loss, const Chunk *chunk, int blocks) {
-    int room = chunk->room;
-    for (int place = 0; place < chunk->tokens; place += WIDTH) {
-        Vector most = all(-INFINITY), total = all(0);
-        for (int block = 0; block < blocks; block++) most = larger(load(chunk->most + block * room + place), most);
-        for (int block = 0; block < blocks; block++) {
-            Vector share = exponential(load(chunk->most + block * room + place) - most);
-            total = multiply_add(load(chunk->share + block * room + place), share, total);
-            store(chunk->share + block * room + place, share);
-        }
-        for (int block = 0; block < blocks; block++)
-            store(chunk->share + block * room + place, load(chunk->share + block * room + place) / total);
-        float mosts[WIDTH], totals[WIDTH];
-        store(mosts, most);
-        store(totals, total);
-        for (int at = 0; at < WIDTH && place + at < chunk->tokens; at++) {
-            double log_sum = mosts[at] + log(totals[at]);
-            loss->sums[0] += log_sum - chunk->target[place + at];
-            loss->sums[1] += log_sum;
-        }
+/* Sum up e^(logit - most) over a block for WIDTH tokens; NaN where a logit is NaN or infinite. Returns the logits' sum. */
+static Vector sum_powers(const float *logits, ptrdiff_t room, int rows, const float *most, float *share) {
+    Vector largest = load(most), sum = all(0), total = all(0);
+    for (int row = 0; row < rows; row++) {
+        Vector logit = load(logits + row * room);
+        sum += exponential(logit - largest);
+        total += logit;
     }
+    store(share, sum);
+    return total;
+}
+
+/* The same for WIDTH tokens of both passes, and what tells how far they disagree. */
+static Vector compare_powers(const float *logits, const Chunk *chunk, int rows, const float *most, float *share, float *dot) {
+    ptrdiff_t room = chunk->room, half = chunk->half;
+    Vector largest = load(most), other_largest = load(most + half), total = all(0);
+    Vector sum = all(0), other_sum = all(0), product = all(0), other_product = all(0);
+    for (int row = 0; row < rows; row++) {
+        Vector logit = load(logits + row * room), other = load(logits + row * room + half);
+        Vector power = exponential(logit - largest), other_power = exponential(other - other_largest);
+        sum += power;
+        other_sum += other_power;
+        product = multiply_add(power, logit - other, product);
+        other_product = multiply_add(other_power, other - logit, other_product);
+        total += logit + other;
+    }
+    store(share, sum);
+    store(share + half, other_sum);
+    store(dot, product);
+    store(dot + half, other_product);
+    return total;
+}
+
+/* The first pass over a block. Logits of columns without a token are zeros. */
+static void weigh_block(const Loss *loss, const Chunk *chunk, int block, int rows, float *logits) {
+    ptrdiff_t row = (ptrdiff_t)block * chunk->room;
+    float *most = chunk->most + row, *share = chunk->share + row, *dot = chunk->dot + row;
+    predict_block(loss, chunk, block * BLOCK, rows, most, logits);
+    Vector total = all(0);
+    int end = chunk->half ? chunk->half : chunk->tokens;
+    for (int place = 0; place < end; place += WIDTH)
+        total += chunk->half ? compare_powers(logits + place, chunk, rows, most + place, share + place, dot + place)
+                             : sum_powers(logits + place, chunk->room, rows, most + place, share + place);
+    loss->sums[2] += add_up(total);
+}
+
+/* Join what the blocks know of a token: log Σ e^logit; `dot` becomes the mean of this pass's less the other's logit. */
+static float conclude_token(const Chunk *chunk, int blocks, int place, double *dot) {
+    ptrdiff_t room = chunk->room;
+    float most = -INFINITY;
+    double total = 0, product = 0;
+    for (int block = 0; block < blocks; block++) {
+        float own = chunk->most[block * room + place];
+        most = own > most ? own : most;
+    }
+    for (int block = 0; block < blocks; block++) {
+        double factor = exp((double)chunk->most[block * room + place] - most);
+        total += factor * chunk->share[block * room + place];
+        if (chunk->half) product += factor * chunk->dot[block * room + place];
+    }
+    *dot = product / total;
+    return (float)(most + log(total));
+}
+
+/* All tokens; add up losses and divergences. */
+static void conclude_chunk(const Loss *loss, const Chunk *chunk, int blocks) {
+    double dot;
+    for (int place = chunk->tokens; place < chunk->room; place++) chunk->log_sum[place] = 0;
+    for (int place = 0; place < chunk->tokens; place++) {
+        chunk->log_sum[place] = conclude_token(chunk, blocks, place, &dot);
+        chunk->divergence[place] = dot;
+        if (chunk->targets[place] < 0) continue; /* no token */
+        loss->sums[0] += (double)chunk->log_sum[place] - chunk->target[place];
+        loss->sums[1] += chunk->log_sum[place];
+    }
+    for (int place = 0; place < chunk->half; place++) {
+        double apart = (double)chunk->log_sum[place] - chunk->log_sum[place + chunk->half];
+        chunk->divergence[place] -= apart;
+        chunk->divergence[place + chunk->half] += apart;
+        if (chunk->targets[place] < 0) continue;
+        loss->sums[3] += (double)chunk->divergence[place] + chunk->divergence[place + chunk->half];
+    }
+}
+
+/* The gradient of a block's logits, but for the targets: p - ε/V. */
+static void differentiate(const Loss *loss, const Chunk *chunk, int rows, float *logits) {
+    Vector uniform = all(loss->uniform);
+    for (int row = 0; row < rows; row++, logits += chunk->room)
+        for (int place = 0; place < chunk->tokens; place += WIDTH)
+            store(logits + place, exponential(load(logits + place) - load(chunk->log_sum + place)) - uniform);
+}
+
+/* The same for two passes: ½ (p - ε/V) + c (p (log p - log r - KL(p‖r)) + p - r), and likewise with p and r exchanged. */
+static void differentiate_both(const Loss *loss, const Chunk *chunk, int rows, float *logits) {
+    Vector uniform = all(loss->uniform / 2), c = all(loss->consistency), middle = all(0.5f + loss->consistency);
+    int half = chunk->half;
+    for (int row = 0; row < rows; row++, logits += chunk->room)
+        for (int place = 0; place < half; place += WIDTH) {
+            Vector log_p = load(logits + place) - load(chunk->log_sum + place);
+            Vector log_r = load(logits + half + place) - load(chunk->log_sum + half + place);
+            Vector p = exponential(log_p), r = exponential(log_r), difference = log_p - log_r;
+            Vector from_p = difference - load(chunk->divergence + place);
+            Vector from_r = -difference - load(chunk->divergence + half + place);
+            store(logits + place, p * multiply_add(c, from_p, middle) - c * r - uniform);
+            store(logits + half + place, r * multiply_add(c, from_r, middle) - c * p - uniform);
+        }
 }
 
 /* hidden_grad (tokens, width) += gradientᵀ · weight, with a block's weights as they lie. */
@@ -109,18 +179,15 @@ static void add_to_weight(const Chunk *chunk, const float *gradient, int rows, f
 }
 
 /* The second pass over a block. */
-static void learn_block(
-    const Loss *loss, const Chunk *chunk, int first, int rows, const float *share, float *gradient) {
-    int room = chunk->room;
+static void learn_block(const Loss *loss, const Chunk *chunk, int first, int rows, float *gradient) {
     ptrdiff_t place_of_block = (ptrdiff_t)first * loss->d_model;
-    for (int row = 0; row < rows; row++)
-        for (int place = 0; place < chunk->tokens; place += WIDTH) {
-            float *power = gradient + (ptrdiff_t)row * room + place;
-            store(power, load(power) * load(share + place));
-        }
+    if (chunk->half)
+        differentiate_both(loss, chunk, rows, gradient);
+    else
+        differentiate(loss, chunk, rows, gradient);
     for (int place = 0; place < chunk->tokens; place++) {
         int64_t row = chunk->targets[place] - first;
-        if (row >= 0 && row < rows) gradient[row * room + place] -= loss->kept;
+        if (row >= 0 && row < rows) gradient[row * chunk->room + place] -= chunk->half ? loss->kept / 2 : loss->kept;
     }
     if (chunk->hidden_grad) add_to_hidden(chunk, gradient, rows, loss->weight + place_of_block, loss->d_model);
     if (loss->weight_grad) add_to_weight(chunk, gradient, rows, loss->weight_grad + place_of_block, loss->d_model);
@@ -128,42 +195,80 @@ static void learn_block(
 
 /* Both passes over a chunk. */
 static void learn_chunk(const Loss *loss, const Chunk *chunk) {
-    int learning = loss->hidden_grad || loss->weight_grad, blocks = 0;
+    int learning = loss->hidden_grad || loss->weight_grad, blocks = (loss->vocabulary + BLOCK - 1) / BLOCK;
     ptrdiff_t room = chunk->room;
+#define ROWS_OF(block) (loss->vocabulary - (block)*BLOCK < BLOCK ? loss->vocabulary - (block)*BLOCK : BLOCK)
     lay_out_keys(chunk->hidden, loss->d_model, chunk->tokens, loss->d_model, chunk->transposed);
     lay_out_values(chunk->hidden, loss->d_model, chunk->tokens, loss->d_model, chunk->panels);
     for (int place = 0; place < chunk->tokens; place++) chunk->target[place] = NAN; /* of a target that is no token */
-    for (int first = 0; first < loss->vocabulary; first += BLOCK, blocks++) {
-        int rows = loss->vocabulary - first < BLOCK ? loss->vocabulary - first : BLOCK;
-        predict_block(loss, chunk, first, rows, chunk->most + blocks * room, chunk->share + blocks * room,
-                      chunk->powers + (learning ? first * room : 0));
-    }
+    for (int block = 0; block < blocks; block++)
+        weigh_block(loss, chunk, block, ROWS_OF(block), chunk->logits + (learning ? block * BLOCK * room : 0));
     conclude_chunk(loss, chunk, blocks);
-    for (int block = 0; learning && block < blocks; block++) {
-        int first = block * BLOCK, rows = loss->vocabulary - first < BLOCK ? loss->vocabulary - first : BLOCK;
-        learn_block(loss, chunk, first, rows, chunk->share + block * room, chunk->powers + first * room);
+    for (int block = 0; learning && block < blocks; block++)
+        learn_block(loss, chunk, block * BLOCK, ROWS_OF(block), chunk->logits + block * BLOCK * room);
+#undef ROWS_OF
+}
+
+/* A chunk of one pass: the tokens as they lie. */
+static void learn_tokens(const Loss *loss, Chunk *chunk, int start, int tokens) {
+    ptrdiff_t at = (ptrdiff_t)start * loss->d_model;
+    chunk->tokens = tokens;
+    chunk->hidden = loss->hidden + at;
+    chunk->targets = loss->targets + start;
+    chunk->hidden_grad = loss->hidden_grad ? loss->hidden_grad + at : NULL;
+    learn_chunk(loss, chunk);
+}
+
+/* A chunk of two passes: `both` has the rows of the one, filled up to whole panels, then those of the other. */
+static void learn_pairs(const Loss *loss, Chunk *chunk, int start, int tokens, float *both, int64_t *targets) {
+    ptrdiff_t width = loss->d_model, other = loss->tokens;
+    int half = chunk->half = rounded_up(tokens, PANEL);
+    float *gradient = both + 2 * half * width;
+    memset(both, 0, 4 * half * width * sizeof(float));
+    for (int place = 0; place < 2 * half; place++) targets[place] = -1;
+    for (int number = 0; number < 2; number++) {
+        memcpy(both + number * half * width, loss->hidden + (number * other + start) * width, tokens * width * sizeof(float));
+        memcpy(targets + number * half, loss->targets + start, tokens * sizeof(int64_t));
     }
+    chunk->tokens = 2 * half;
+    chunk->hidden = both;
+    chunk->targets = targets;
+    chunk->hidden_grad = loss->hidden_grad ? gradient : NULL;
+    learn_chunk(loss, chunk);
+    for (int number = 0; loss->hidden_grad && number < 2; number++)
+        memcpy(loss->hidden_grad + (number * other + start) * width, gradient + number * half * width,
+               tokens * width * sizeof(float));
 }
 
 /* Add up the losses of all tokens and their gradients. Returns 0 for want of memory. */
 int NAME(loss)(const Loss *loss) {
-    ptrdiff_t width = loss->d_model, padded = rounded_up(loss->chunk, PANEL), room = padded + WIDTH;
-    ptrdiff_t blocks = (loss->vocabulary + BLOCK - 1) / BLOCK;
+    int passes = loss->passes, padded = rounded_up(loss->chunk, PANEL) * passes;
+    ptrdiff_t width = loss->d_model, room = padded + WIDTH, blocks = (loss->vocabulary + BLOCK - 1) / BLOCK;
     ptrdiff_t rows = loss->hidden_grad || loss->weight_grad ? loss->vocabulary : BLOCK;
-    float *work = malloc((2 * padded * width + (2 * blocks + 1 + BLOCK + rows) * room) * sizeof(float));
-    if (!work) return 0;
-    float *most = work + 2 * padded * width, *share = most + blocks * room, *target = share + blocks * room;
-    float *logits = target + room, *powers = logits + BLOCK * room;
+    ptrdiff_t doubled = passes == 2 ? 2 * padded * width : 0;
+    float *work = malloc((2 * padded * width + (3 * blocks + 3 + rows) * room + doubled) * sizeof(float));
+    int64_t *targets = malloc(padded * sizeof(int64_t));
+    if (!work || !targets) {
+        free(work);
+        free(targets);
+        return 0;
+    }
+    float *most = work + 2 * padded * width, *share = most + blocks * room, *dot = share + blocks * room;
+    float *log_sum = dot + blocks * room, *logits = log_sum + 3 * room;
+    Chunk chunk = {.room = room, .transposed = work, .panels = work + padded * width, .most = most, .share = share,
+                   .dot = dot, .log_sum = log_sum, .divergence = log_sum + room, .target = log_sum + 2 * room,
+                   .logits = logits};
     unsigned control = _mm_getcsr();
     _mm_setcsr(control | 0x8040); /* what is too small for a normal number is zero: the processor is slow with it */
     for (int start = 0; start < loss->tokens; start += loss->chunk) {
         int tokens = loss->tokens - start < loss->chunk ? loss->tokens - start : loss->chunk;
-        Chunk chunk = {tokens, room, loss->hidden + start * width, loss->targets + start,
-                       loss->hidden_grad ? loss->hidden_grad + start * width : NULL,
-                       work, work + padded * width, most, share, target, logits, powers};
-        learn_chunk(loss, &chunk);
+        if (passes == 2)
+            learn_pairs(loss, &chunk, start, tokens, logits + rows * room, targets);
+        else
+            learn_tokens(loss, &chunk, start, tokens);
     }
     _mm_setcsr(control);
+    free(targets);
     free(work);
     return 1;
 }

@@ -14,60 +14,71 @@ static inline Vector factors(const int16_t *bits, int bound, float scale) {
 #endif
 }
 
-/* y = LayerNorm(x + Dropout(change)), (rows, width) each; `centred` (rows, width) and `factor` (rows) are for the way
- * back: the sum less its mean, over its deviation. */
-void NAME(join)(const Residual *block, const float *x, const float *change, float *centred, float *factor, float *y) {
+/* A row of y = LayerNorm(x + Dropout(change)); `centred`, a row too, and `factor` are for the way back: the sum less its
+ * mean, over its deviation. `bits` are the row's, NULL without dropout. */
+static inline void join_row(
+    const Residual *block, const int16_t *bits, const float *x, const float *change, float *centred, float *factor,
+    float *y) {
     int width = block->width;
-    for (int row = 0; row < block->rows; row++) {
-        ptrdiff_t start = (ptrdiff_t)row * width;
-        Vector total = all(0), squares = all(0);
-        for (int at = 0; at < width; at += WIDTH) {
-            Vector added = load(change + start + at);
-            if (block->bits) added *= factors(block->bits + start + at, block->bound, block->scale);
-            Vector sum = load(x + start + at) + added;
-            store(centred + start + at, sum);
-            total += sum;
-        }
-        Vector mean = all(add_up(total) / width);
-        for (int at = 0; at < width; at += WIDTH) {
-            Vector difference = load(centred + start + at) - mean;
-            squares = multiply_add(difference, difference, squares);
-        }
-        factor[row] = 1 / sqrtf(add_up(squares) / width + block->epsilon);
-        Vector unit = all(factor[row]);
-        for (int at = 0; at < width; at += WIDTH) {
-            Vector number = (load(centred + start + at) - mean) * unit;
-            store(centred + start + at, number);
-            store(y + start + at, multiply_add(number, load(block->weight + at), load(block->bias + at)));
-        }
+    Vector total = all(0), squares = all(0);
+    for (int at = 0; at < width; at += WIDTH) {
+        Vector added = load(change + at);
+        if (bits) added *= factors(bits + at, block->bound, block->scale);
+        Vector sum = load(x + at) + added;
+        store(centred + at, sum);
+        total += sum;
+    }
+    Vector mean = all(add_up(total) / width);
+    for (int at = 0; at < width; at += WIDTH) {
+        Vector difference = load(centred + at) - mean;
+        squares = multiply_add(difference, difference, squares);
+    }
+    *factor = 1 / sqrtf(add_up(squares) / width + block->epsilon);
+    Vector unit = all(*factor);
+    for (int at = 0; at < width; at += WIDTH) {
+        Vector number = (load(centred + at) - mean) * unit;
+        store(centred + at, number);
+        store(y + at, multiply_add(number, load(block->weight + at), load(block->bias + at)));
     }
 }
 
-/* The way back: the gradients of x and of change, (rows, width), and, added up, of weight and bias, (width). */
+/* The way back of a row: the gradients of x and of change, and, added up, of weight and bias. */
+static inline void part_row(
+    const Residual *block, const int16_t *bits, const float *y_gradient, const float *centred, float factor,
+    float *x_gradient, float *change_gradient, float *weight_gradient, float *bias_gradient) {
+    int width = block->width;
+    Vector sum = all(0), product = all(0);
+    for (int at = 0; at < width; at += WIDTH) {
+        Vector gradient = load(y_gradient + at), number = load(centred + at);
+        store(weight_gradient + at, multiply_add(gradient, number, load(weight_gradient + at)));
+        store(bias_gradient + at, load(bias_gradient + at) + gradient);
+        gradient *= load(block->weight + at);
+        sum += gradient;
+        product = multiply_add(gradient, number, product);
+    }
+    Vector mean = all(add_up(sum) / width), slope = all(add_up(product) / width), unit = all(factor);
+    for (int at = 0; at < width; at += WIDTH) {
+        Vector gradient = load(y_gradient + at) * load(block->weight + at);
+        gradient = (gradient - mean - load(centred + at) * slope) * unit;
+        store(x_gradient + at, gradient);
+        if (bits) gradient *= factors(bits + at, block->bound, block->scale);
+        store(change_gradient + at, gradient);
+    }
+}
+
+/* All rows, with random bits that were drawn before. */
+void NAME(join)(const Residual *block, const float *x, const float *change, float *centred, float *factor, float *y) {
+    for (ptrdiff_t row = 0, start = 0; row < block->rows; row++, start += block->width)
+        join_row(block, block->bits ? block->bits + start : NULL, x + start, change + start, centred + start,
+                 factor + row, y + start);
+}
+
 void NAME(part)(
     const Residual *block, const float *y_gradient, const float *centred, const float *factor, float *x_gradient,
     float *change_gradient, float *weight_gradient, float *bias_gradient) {
-    int width = block->width;
-    for (int row = 0; row < block->rows; row++) {
-        ptrdiff_t start = (ptrdiff_t)row * width;
-        Vector sum = all(0), product = all(0);
-        for (int at = 0; at < width; at += WIDTH) {
-            Vector gradient = load(y_gradient + start + at), number = load(centred + start + at);
-            store(weight_gradient + at, multiply_add(gradient, number, load(weight_gradient + at)));
-            store(bias_gradient + at, load(bias_gradient + at) + gradient);
-            gradient *= load(block->weight + at);
-            sum += gradient;
-            product = multiply_add(gradient, number, product);
-        }
-        Vector mean = all(add_up(sum) / width), slope = all(add_up(product) / width), unit = all(factor[row]);
-        for (int at = 0; at < width; at += WIDTH) {
-            Vector gradient = load(y_gradient + start + at) * load(block->weight + at);
-            gradient = (gradient - mean - load(centred + start + at) * slope) * unit;
-            store(x_gradient + start + at, gradient);
-            if (block->bits) gradient *= factors(block->bits + start + at, block->bound, block->scale);
-            store(change_gradient + start + at, gradient);
-        }
-    }
+    for (ptrdiff_t row = 0, start = 0; row < block->rows; row++, start += block->width)
+        part_row(block, block->bits ? block->bits + start : NULL, y_gradient + start, centred + start, factor[row],
+                 x_gradient + start, change_gradient + start, weight_gradient, bias_gradient);
 }
 
 /* ---- attention --------------------------------------------------------------------------------------------------- */
@@ -117,32 +128,33 @@ static void weigh(const Attention *a, const Head *head, float *panels) {
     }
 }
 
-/* Working memory: some (queries, keys) of numbers and four layouts of a head's rows. */
-static float *make_room(const Attention *a, float **weights, float **more, float **panels) {
-    size_t scores = (size_t)a->queries * rounded_up(a->keys, PANEL);
-    int longest = a->queries > a->keys ? a->queries : a->keys, widest = a->d_k > a->d_v ? a->d_k : a->d_v;
-    size_t layout = (size_t)rounded_up(longest, PANEL) * rounded_up(widest, PANEL);
-    *weights = malloc((2 * scores + layout) * sizeof(float));
-    *more = *weights + scores;
-    *panels = *more + scores;
-    return *weights;
+/* Working memory of attention: two (queries, keys) of numbers and a layout of a head's rows. */
+typedef struct {
+    float *weights, *more, *panels;
+} Room;
+
+static size_t room_size(int queries, int keys, int d_k, int d_v) {
+    int longest = queries > keys ? queries : keys, widest = d_k > d_v ? d_k : d_v;
+    return 2 * (size_t)queries * rounded_up(keys, PANEL) + (size_t)rounded_up(longest, PANEL) * rounded_up(widest, PANEL);
 }
 
-/* mixed (batch, queries, heads, d_v) = softmax(Q Kᵀ / √d_k) V, head by head. Returns 0 for want of memory. */
-int NAME(attend)(const Attention *a, float *mixed) {
-    float *weights, *more, *panels;
-    if (!make_room(a, &weights, &more, &panels)) return 0;
-    for (int sentence = 0; sentence < a->batch; sentence++)
-        for (int number = 0; number < a->heads; number++) {
-            Head head = find_head(a, sentence, number, weights);
-            weigh(a, &head, panels);
-            lay_out_values(head.value, a->value.position, head.length, a->d_v, panels);
-            multiply(weights, head.room, a->queries, panels, head.length, a->d_v,
-                     place(mixed, a, sentence, number, a->queries, a->d_v), (ptrdiff_t)a->heads * a->d_v, NULL, 0);
-        }
-    free(weights);
-    return 1;
+static Room cut_room(float *memory, int queries, int keys) {
+    size_t scores = (size_t)queries * rounded_up(keys, PANEL);
+    return (Room){memory, memory + scores, memory + 2 * scores};
 }
+
+/* mixed (queries, d_v) = softmax(Q Kᵀ / √d_k) V of one head; rows of `mixed` are `stride` floats apart. */
+static void attend_head(const Attention *a, const Head *head, const Room *room, float *mixed, ptrdiff_t stride) {
+    weigh(a, head, room->panels);
+    lay_out_values(head->value, a->value.position, head->length, a->d_v, room->panels);
+    multiply(head->weights, head->room, a->queries, room->panels, head->length, a->d_v, mixed, stride, NULL, 0);
+}
+
+/* Where a head's gradients go: rows and how far they are apart. */
+typedef struct {
+    float *query, *key, *value;
+    ptrdiff_t query_stride, key_stride, value_stride;
+} HeadGradients;
 
 /* The gradient of scores, in place of that of weights: weight · (gradient - Σ weight · gradient) / √d_k. */
 static void unsoften(const float *weights, float *gradient, int length, float scale) {
@@ -153,37 +165,61 @@ static void unsoften(const float *weights, float *gradient, int length, float sc
         store(gradient + at, load(weights + at) * (load(gradient + at) - mean) * factor);
 }
 
-/* The way back: gradients of queries, keys and values, (batch, positions, heads, width). Weights are computed again. */
+/* The way back of one head. Weights are computed again. */
+static void attend_head_back(
+    const Attention *a, const Head *head, const Room *room, const float *mixed_gradient, ptrdiff_t stride,
+    const HeadGradients *to) {
+    float *weights = head->weights, *more = room->more, *panels = room->panels;
+    float scale = 1 / sqrtf(a->d_k);
+    weigh(a, head, panels);
+    lay_out_values(mixed_gradient, stride, a->queries, a->d_v, panels);
+    multiply_transposed(weights, head->room, head->length, panels, a->queries, a->d_v, to->value, to->value_stride);
+    lay_out_keys(head->value, a->value.position, head->length, a->d_v, panels);
+    multiply(mixed_gradient, stride, a->queries, panels, a->d_v, head->room, more, head->room, NULL, 0);
+    for (int row = 0; row < a->queries; row++)
+        unsoften(weights + (ptrdiff_t)row * head->room, more + (ptrdiff_t)row * head->room, head->room, scale);
+    lay_out_values(head->key, a->key.position, head->length, a->d_k, panels);
+    multiply(more, head->room, a->queries, panels, head->length, a->d_k, to->query, to->query_stride, NULL, 0);
+    lay_out_values(head->query, a->query.position, a->queries, a->d_k, panels);
+    multiply_transposed(more, head->room, head->length, panels, a->queries, a->d_k, to->key, to->key_stride);
+    for (int rest = head->length; rest < a->keys; rest++) {
+        memset(to->key + rest * to->key_stride, 0, a->d_k * sizeof(float));
+        memset(to->value + rest * to->value_stride, 0, a->d_v * sizeof(float));
+    }
+}
+
+/* mixed (batch, queries, heads, d_v) for all sentences and heads. Returns 0 for want of memory. */
+int NAME(attend)(const Attention *a, float *mixed) {
+    float *memory = malloc(room_size(a->queries, a->keys, a->d_k, a->d_v) * sizeof(float));
+    if (!memory) return 0;
+    Room room = cut_room(memory, a->queries, a->keys);
+    for (int sentence = 0; sentence < a->batch; sentence++)
+        for (int number = 0; number < a->heads; number++) {
+            Head head = find_head(a, sentence, number, room.weights);
+            attend_head(a, &head, &room, place(mixed, a, sentence, number, a->queries, a->d_v),
+                        (ptrdiff_t)a->heads * a->d_v);
+        }
+    free(memory);
+    return 1;
+}
+
+/* The way back: gradients of queries, keys and values, (batch, positions, heads, width). */
 int NAME(attend_back)(
     const Attention *a, const float *mixed_gradient, float *query_gradient, float *key_gradient,
     float *value_gradient) {
-    float *weights, *more, *panels;
-    if (!make_room(a, &weights, &more, &panels)) return 0;
+    float *memory = malloc(room_size(a->queries, a->keys, a->d_k, a->d_v) * sizeof(float));
+    if (!memory) return 0;
+    Room room = cut_room(memory, a->queries, a->keys);
     ptrdiff_t width = (ptrdiff_t)a->heads * a->d_k, value_width = (ptrdiff_t)a->heads * a->d_v;
-    float scale = 1 / sqrtf(a->d_k);
     for (int sentence = 0; sentence < a->batch; sentence++)
         for (int number = 0; number < a->heads; number++) {
-            Head head = find_head(a, sentence, number, weights);
-            const float *from = place((float *)mixed_gradient, a, sentence, number, a->queries, a->d_v);
-            float *query = place(query_gradient, a, sentence, number, a->queries, a->d_k);
-            float *key = place(key_gradient, a, sentence, number, a->keys, a->d_k);
-            float *value = place(value_gradient, a, sentence, number, a->keys, a->d_v);
-            weigh(a, &head, panels);
-            lay_out_values(from, value_width, a->queries, a->d_v, panels);
-            multiply_transposed(weights, head.room, head.length, panels, a->queries, a->d_v, value, value_width);
-            lay_out_keys(head.value, a->value.position, head.length, a->d_v, panels);
-            multiply(from, value_width, a->queries, panels, a->d_v, head.room, more, head.room, NULL, 0);
-            for (int row = 0; row < a->queries; row++)
-                unsoften(weights + (ptrdiff_t)row * head.room, more + (ptrdiff_t)row * head.room, head.room, scale);
-            lay_out_values(head.key, a->key.position, head.length, a->d_k, panels);
-            multiply(more, head.room, a->queries, panels, head.length, a->d_k, query, width, NULL, 0);
-            lay_out_values(head.query, a->query.position, a->queries, a->d_k, panels);
-            multiply_transposed(more, head.room, head.length, panels, a->queries, a->d_k, key, width);
-            for (int rest = head.length; rest < a->keys; rest++) {
-                memset(key + rest * width, 0, a->d_k * sizeof(float));
-                memset(value + rest * value_width, 0, a->d_v * sizeof(float));
-            }
+            Head head = find_head(a, sentence, number, room.weights);
+            HeadGradients to = {place(query_gradient, a, sentence, number, a->queries, a->d_k),
+                                place(key_gradient, a, sentence, number, a->keys, a->d_k),
+                                place(value_gradient, a, sentence, number, a->keys, a->d_v), width, width, value_width};
+            attend_head_back(a, &head, &room, place((float *)mixed_gradient, a, sentence, number, a->queries, a->d_v),
+                             value_width, &to);
         }
-    free(weights);
+    free(memory);
     return 1;
 }

@@ -17,14 +17,7 @@ typedef __m512 Vector;
 #define add_up(v) _mm512_reduce_add_ps(v)
 #define largest_of(v) _mm512_reduce_max_ps(v)
 #define any_above(v, bound) _mm512_cmp_ps_mask(v, bound, _CMP_GT_OQ)
-#define first_of(count) ((__mmask16)((count) >= WIDTH ? 0xffff : (1u << (count)) - 1))
-/* The first `count` of WIDTH floats that lie `stride` floats apart, then zeros. */
-#define pick(from, stride, count)                                                                                    \
-    _mm512_mask_i32gather_ps(                                                                                        \
-        _mm512_setzero_ps(), first_of(count),                                                                        \
-        _mm512_mullo_epi32(_mm512_set1_epi32(stride),                                                                \
-                           _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)),                 \
-        from, 4)
+#define where_positive(v, other) _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(v, all(0), _CMP_GT_OQ), other)
 #define nearest(v) _mm512_roundscale_ps(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)
 #define power_of_two(v)                                                                                              \
     _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_add_epi32(_mm512_cvtps_epi32(v), _mm512_set1_epi32(127)), 23))
@@ -37,12 +30,7 @@ typedef __m256 Vector;
 #define larger(a, b) _mm256_max_ps(a, b)
 #define smaller(a, b) _mm256_min_ps(a, b)
 #define any_above(v, bound) _mm256_movemask_ps(_mm256_cmp_ps(v, bound, _CMP_GT_OQ))
-#define pick(from, stride, count)                                                                                    \
-    _mm256_mask_i32gather_ps(                                                                                        \
-        _mm256_setzero_ps(), from,                                                                                   \
-        _mm256_mullo_epi32(_mm256_set1_epi32(stride), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7)),                    \
-        _mm256_castsi256_ps(_mm256_cmpgt_epi32(_mm256_set1_epi32(count), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7))), \
-        4)
+#define where_positive(v, other) _mm256_and_ps(_mm256_cmp_ps(v, all(0), _CMP_GT_OQ), other)
 #define nearest(v) _mm256_round_ps(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)
 #define power_of_two(v)                                                                                              \
     _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(_mm256_cvtps_epi32(v), _mm256_set1_epi32(127)), 23))
@@ -57,6 +45,65 @@ static inline float largest_of(Vector v) {
     __m128 half = _mm_max_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
     half = _mm_max_ps(half, _mm_movehl_ps(half, half));
     return _mm_cvtss_f32(_mm_max_ss(half, _mm_movehdup_ps(half)));
+}
+#endif
+
+/* Turn WIDTH vectors: what was the place in a vector becomes the number of the vector. */
+#if WIDTH == 16
+static inline __attribute__((always_inline)) void turn(Vector v[WIDTH]) {
+    Vector t[WIDTH];
+#pragma GCC unroll 8
+    for (int two = 0; two < WIDTH; two += 2) {
+        t[two] = _mm512_unpacklo_ps(v[two], v[two + 1]);
+        t[two + 1] = _mm512_unpackhi_ps(v[two], v[two + 1]);
+    }
+#define LOW(a, b) _mm512_castpd_ps(_mm512_unpacklo_pd(_mm512_castps_pd(a), _mm512_castps_pd(b)))
+#define HIGH(a, b) _mm512_castpd_ps(_mm512_unpackhi_pd(_mm512_castps_pd(a), _mm512_castps_pd(b)))
+#pragma GCC unroll 4
+    for (int four = 0; four < WIDTH; four += 4) {
+        v[four] = LOW(t[four], t[four + 2]);
+        v[four + 1] = HIGH(t[four], t[four + 2]);
+        v[four + 2] = LOW(t[four + 1], t[four + 3]);
+        v[four + 3] = HIGH(t[four + 1], t[four + 3]);
+    }
+#undef LOW
+#undef HIGH
+    /* Now part p (of four numbers) of v[4 i + j] is what column 4 p + j has in rows 4 i to 4 i + 3. */
+#pragma GCC unroll 4
+    for (int j = 0; j < 4; j++) {
+        Vector even = _mm512_shuffle_f32x4(v[j], v[4 + j], 0x88), odd = _mm512_shuffle_f32x4(v[j], v[4 + j], 0xdd);
+        Vector evens = _mm512_shuffle_f32x4(v[8 + j], v[12 + j], 0x88);
+        Vector odds = _mm512_shuffle_f32x4(v[8 + j], v[12 + j], 0xdd);
+        t[j] = _mm512_shuffle_f32x4(even, evens, 0x88);
+        t[4 + j] = _mm512_shuffle_f32x4(odd, odds, 0x88);
+        t[8 + j] = _mm512_shuffle_f32x4(even, evens, 0xdd);
+        t[12 + j] = _mm512_shuffle_f32x4(odd, odds, 0xdd);
+    }
+#pragma GCC unroll 16
+    for (int row = 0; row < WIDTH; row++) v[row] = t[row];
+}
+#else
+static inline __attribute__((always_inline)) void turn(Vector v[WIDTH]) {
+    Vector t[WIDTH];
+#pragma GCC unroll 4
+    for (int two = 0; two < WIDTH; two += 2) {
+        t[two] = _mm256_unpacklo_ps(v[two], v[two + 1]);
+        t[two + 1] = _mm256_unpackhi_ps(v[two], v[two + 1]);
+    }
+#pragma GCC unroll 2
+    for (int four = 0; four < WIDTH; four += 4) {
+        v[four] = _mm256_shuffle_ps(t[four], t[four + 2], 0x44);
+        v[four + 1] = _mm256_shuffle_ps(t[four], t[four + 2], 0xee);
+        v[four + 2] = _mm256_shuffle_ps(t[four + 1], t[four + 3], 0x44);
+        v[four + 3] = _mm256_shuffle_ps(t[four + 1], t[four + 3], 0xee);
+    }
+#pragma GCC unroll 4
+    for (int j = 0; j < 4; j++) {
+        t[j] = _mm256_permute2f128_ps(v[j], v[4 + j], 0x20);
+        t[4 + j] = _mm256_permute2f128_ps(v[j], v[4 + j], 0x31);
+    }
+#pragma GCC unroll 8
+    for (int row = 0; row < WIDTH; row++) v[row] = t[row];
 }
 #endif
 

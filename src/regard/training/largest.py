@@ -14,7 +14,6 @@ from regard.data.batches import Batch, collate, largest_pieces
 from regard.data.store import Rows
 from regard.errors import UserError
 from regard.system import memory_available, memory_peak
-from regard.training.objective import training_loss
 from regard.training.step import Stepper
 
 _SHARE = 0.95  # of the memory that is left: others want some as well
@@ -100,15 +99,12 @@ class _Trial:
 
 def _compute(stepper: Stepper, batch: Batch) -> bool:
     """Compute a batch's gradients and forget them; False if memory runs out."""
-    machine = stepper.machine
     try:
-        with machine.autocast():
-            loss = training_loss(stepper.model, batch, machine.device, stepper.settings)
-        loss.objective.backward()  # type: ignore[no-untyped-call]
+        stepper.learn(batch, seed=0)
     except (RuntimeError, MemoryError) as error:
         if not is_out_of_memory(error):
             raise
         return False
     finally:
-        stepper.optimizer.clear()
+        stepper.forget()
     return True

@@ -12,8 +12,10 @@ from regard.files import read_record, write_json
 from regard.launch import Launch
 from regard.machine import Machine
 from regard.model.build import build_model
+from regard.model.transformer import Transformer
 from regard.settings import Settings
 from regard.system import cores
+from regard.training.learner import native_library_for
 from regard.training.objective import training_loss
 from regard.training.run import Run
 
@@ -56,8 +58,10 @@ def choose_workforce(
         chosen = Workforce(1, machine.threads, f"the work is done on {machine.device.type}")
     elif most == 1:
         chosen = Workforce(1, machine.threads, "one core" if available == 1 else "a step is one piece")
+    elif native_library_for(model := build_model(settings.model, len(prepared.vocabulary)), machine) is not None:
+        chosen = Workforce(1, available, "each thread trains on sentences of its own")
     else:
-        gain = _measure_threads(settings, prepared, machine, most)
+        gain = _measure_threads(model.to(machine.device), settings, prepared, machine, most)
         told = f"{most} threads in one process are {gain:.2f} times as fast as one"
         chosen = Workforce(1, most, told) if gain > 0.9 * most else Workforce(most, available // most, told)
     write_json(run.workforce, asdict(chosen))
@@ -99,9 +103,10 @@ def _read_workforce(run: Run) -> Workforce | None:
     return found
 
 
-def _measure_threads(settings: Settings, prepared: Prepared, machine: Machine, threads: int) -> float:
-    """Return how many times faster a piece is computed with that many threads than with one."""
-    model = build_model(settings.model, len(prepared.vocabulary)).to(machine.device)
+def _measure_threads(
+    model: Transformer, settings: Settings, prepared: Prepared, machine: Machine, threads: int
+) -> float:
+    """Return how many times faster torch computes a piece with that many threads than with one."""
     store = prepared.training_store(settings.training.seed)
     batch = collate(store, largest_pieces(store, settings.training.piece_tokens)[0])
     seconds = {1: float("inf"), threads: float("inf")}

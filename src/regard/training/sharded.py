@@ -22,6 +22,7 @@ from regard.model.transformer import Transformer
 from regard.seeds import mix
 from regard.settings import TrainingSettings
 from regard.training.distributed import World
+from regard.training.learner import TorchLearner
 from regard.training.objective import training_loss
 from regard.training.optimizer import AVERAGE, Adam, average_decay
 from regard.training.step import Stepper, StepReport
@@ -106,6 +107,7 @@ class ShardedStepper(Stepper):
         self.model, self.store, self.settings, self.machine, self.world = build(), store, settings, machine, world
         shard(self.model, machine, world)
         self.optimizer = ShardedAdam(self.model, settings)
+        self.learner = TorchLearner(self.model, settings, machine)
 
     def take(self, step: Step, number: int, rate: float, stop: bool = False) -> StepReport:
         """Add up the gradients of all pieces, then change the weights once; see `Stepper`.

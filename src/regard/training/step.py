@@ -5,14 +5,15 @@ from dataclasses import dataclass
 
 import torch
 
-from regard.data.batches import Step, collate
+from regard.data.batches import Batch, Step, collate
 from regard.data.store import Store
 from regard.machine import Machine
+from regard.model.loss import Loss
 from regard.model.transformer import Transformer
 from regard.seeds import mix
 from regard.settings import TrainingSettings
 from regard.training.distributed import World
-from regard.training.objective import training_loss
+from regard.training.learner import Learner, choose_learner
 from regard.training.optimizer import Adam
 
 
@@ -43,6 +44,16 @@ class Stepper:
     ) -> None:
         self.model, self.store, self.settings, self.machine, self.world = model, store, settings, machine, world
         self.optimizer = Adam(model, settings)
+        self.learner: Learner = choose_learner(model, self.optimizer, settings, machine)
+
+    def learn(self, batch: Batch, seed: int) -> Loss:
+        """Return a batch's loss and add its gradient to what was added up before."""
+        return self.learner.learn(batch, seed)
+
+    def forget(self) -> None:
+        """Forget the gradients that were added up."""
+        self.learner.gather()
+        self.optimizer.clear()
 
     def take(self, step: Step, number: int, rate: float, stop: bool = False) -> StepReport:
         """Add up the gradients of this process's pieces and of the others', then change the weights once.
@@ -53,13 +64,11 @@ class Stepper:
         sums = torch.zeros(5, dtype=torch.float64)  # the three losses, tokens, wishes to stop
         sums[4] = stop
         for piece in self.world.share(range(len(step))):
-            torch.manual_seed(mix(self.settings.seed, number, piece))
             batch = collate(self.store, step[piece])
-            with self.machine.autocast():
-                loss = training_loss(self.model, batch, self.machine.device, self.settings)
-            loss.objective.backward()  # type: ignore[no-untyped-call]
-            sums[:3] += torch.stack(loss).detach().to(sums)
+            loss = self.learn(batch, mix(self.settings.seed, number, piece))
+            sums[:3] += torch.stack(loss).to(sums)
             sums[3] += batch.tokens
+        self.learner.gather()
         self.world.sum(sums)
         self.world.sum(self.optimizer.gradient)
         objective, smoothed, plain, tokens, stops = sums.tolist()

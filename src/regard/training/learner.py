@@ -1,0 +1,59 @@
+"""What computes the gradients of a batch: the compiled library, where it knows the model, or torch."""
+
+from typing import Protocol
+
+import torch
+
+from regard.data.batches import Batch
+from regard.machine import Machine
+from regard.model.loss import Loss
+from regard.model.transformer import Transformer
+from regard.native.library import Library, find_library
+from regard.settings import TrainingSettings
+from regard.training.native_learner import NativeLearner, can_learn
+from regard.training.objective import training_loss
+from regard.training.optimizer import Adam
+
+
+class Learner(Protocol):
+    """Adds up gradients of a model's weights."""
+
+    def learn(self, batch: Batch, seed: int) -> Loss:
+        """Return a batch's loss, summed over its target tokens, and add its gradient; dropout depends on the seed."""
+
+    def gather(self) -> None:
+        """Put everything that was added where the optimizer finds it."""
+
+
+class TorchLearner:
+    """Learns by torch's automatic differentiation: any model, any device."""
+
+    def __init__(self, model: Transformer, settings: TrainingSettings, machine: Machine) -> None:
+        self._model, self._settings, self._machine = model, settings, machine
+
+    def learn(self, batch: Batch, seed: int) -> Loss:
+        """See `Learner`."""
+        torch.manual_seed(seed)
+        with self._machine.autocast():
+            loss = training_loss(self._model, batch, self._machine.device, self._settings)
+        loss.objective.backward()  # type: ignore[no-untyped-call]
+        return Loss(*(part.detach() for part in loss))
+
+    def gather(self) -> None:
+        """Do nothing: torch has put it there."""
+
+
+def choose_learner(model: Transformer, optimizer: Adam, settings: TrainingSettings, machine: Machine) -> Learner:
+    """Return what learns fastest here; the model's weights lie where the optimizer has laid them."""
+    library = native_library_for(model, machine)
+    if library is None:
+        return TorchLearner(model, settings, machine)
+    return NativeLearner(model, optimizer.weights, optimizer.gradient, settings, library)
+
+
+def native_library_for(model: Transformer, machine: Machine) -> Library | None:
+    """Return the compiled library, if there is one here that can train such a model."""
+    library = find_library()
+    if library is None or machine.device.type != "cpu" or machine.precision != "float32":
+        return None
+    return library if can_learn(model, library) else None

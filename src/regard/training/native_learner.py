@@ -1,0 +1,189 @@
+"""A Transformer in training, laid out for the compiled library, which learns from a batch in one call.
+
+Shapes: B pairs, S source length, T target length, D d_model, V vocabulary.
+"""
+
+from collections.abc import Sequence
+from ctypes import Array
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from regard.data.batches import Batch
+from regard.model.dropout import LEVELS, dropped_levels
+from regard.model.layers import DecoderLayer, EncoderLayer
+from regard.model.loss import Loss
+from regard.model.positions import SinusoidalPositions
+from regard.model.transformer import Transformer
+from regard.native.library import LessonStruct, Library, NormStruct, TrainedLayerStruct, TrainedStruct
+from regard.settings import TrainingSettings
+from regard.tokens import PAD
+
+_POSITIONS = 256  # of the table of positions at first; it grows
+_ROWS = 512  # target tokens that a thread works on at a time: enough for products at full speed, few for memory
+_TOKENS = 288  # of them whose logits are held at a time; a whole number of panels and of tiles
+_LOGITS = 1 << 24  # but no more than these, 64 MiB
+
+
+def can_learn(model: Transformer, library: Library) -> bool:
+    """Say whether the library knows everything that this model is made of: the paper's model is."""
+    layers: list[EncoderLayer | DecoderLayer] = [*model.encoder.layers, *model.decoder.layers]
+    return (
+        model.output.weight.dtype == torch.float32
+        and isinstance(model.encoder.entry.positions, SinusoidalPositions)
+        and model.encoder.entry.word_dropout.probability == 0
+        and all(_knows(layer, library) for layer in layers)
+    )
+
+
+def _knows(layer: EncoderLayer | DecoderLayer, library: Library) -> bool:
+    attention, feed_forward, block = layer.self_attention, layer.feed_forward, layer.self_attention_residual
+    heads = [width // attention.heads for width in attention.widths]
+    widths = feed_forward.inner.in_features, feed_forward.inner.out_features, *attention.widths
+    return (
+        not block.pre
+        and feed_forward.activation is nn.functional.relu
+        and attention.neighbours is None
+        and attention.query_key_value.bias is None
+        and attention.dropout == feed_forward.dropout.probability == 0
+        and not any(width % library.panel for width in widths)
+        and not any(width % 16 for width in heads)
+    )
+
+
+class NativeLearner:
+    """Computes the loss of batches and adds up gradients, in as many threads as torch has; see `Learner`.
+
+    The model's parameters are views of the flat `weights`; their gradients lie in `gradient` in the same order.
+    """
+
+    def __init__(
+        self, model: Transformer, weights: Tensor, gradient: Tensor, settings: TrainingSettings, library: Library
+    ) -> None:
+        self._library, self._model, self._weights, self._gradient = library, model, weights, gradient
+        self._smoothing, self._consistency = settings.label_smoothing, settings.consistency
+        self._dropout = model.encoder.entry.dropout.probability
+        self._layers = [
+            (TrainedLayerStruct * len(stack.layers))(*map(_layer, stack.layers))
+            for stack in (model.encoder, model.decoder)
+        ]
+        self._trained = _describe(model, self._layers, weights)
+        self._position: Tensor | None = None
+        self._parts: list[Tensor] = []  # gradients of all threads but the first
+
+    def learn(self, batch: Batch, seed: int) -> Loss:
+        """Return the loss summed over a batch's target tokens, and add up its gradient.
+
+        What threads but the first have added is theirs until `gather` is called.
+        """
+        threads, passes = torch.get_num_threads(), 2 if self._consistency else 1
+        reads, says = batch.tgt[:, :-1], batch.tgt[:, 1:]
+        real_source, real_target = batch.src != PAD, says != PAD
+        lengths = [real.sum(axis=1, dtype=np.int32) for real in (real_source, real_target)]
+        tokens = batch.src[real_source].astype(np.int32), reads[real_target].astype(np.int32), says[real_target]
+        gradients, sums = self._gradients(threads), np.zeros((threads, 4))
+        self._reach(max(batch.src.shape[1], reads.shape[1]))
+        lesson = LessonStruct(
+            *(len(batch.src), threads, _ROWS, self._chunk(), passes),
+            *map(_place, (*lengths, *tokens)),
+            seed % 2**64,
+            *(dropped_levels(self._dropout) - LEVELS // 2, self._dropout > 0, 1 / (1 - self._dropout)),
+            *(self._smoothing, self._consistency / 4),
+            *(_place(gradients), _place(sums)),
+        )
+        if not self._library.learn(self._trained, lesson):
+            raise MemoryError("no memory for a batch")
+        return self._loss(sums.sum(axis=0).tolist(), passes)
+
+    def gather(self) -> None:
+        """Add what the other threads have learned to the gradient."""
+        for part in self._parts:
+            self._gradient += part
+            part.zero_()
+
+    def _loss(self, sums: Sequence[float], passes: int) -> Loss:
+        right, log_sum, logits, divergence = sums
+        plain = right / passes
+        uniform = (log_sum - logits / self._model.output.weight.size(0)) / passes
+        smoothed = (1 - self._smoothing) * plain + self._smoothing * uniform
+        objective = smoothed + self._consistency / 4 * divergence
+        return Loss(*(torch.tensor(number, dtype=torch.float64) for number in (objective, smoothed, plain)))
+
+    def _chunk(self) -> int:
+        """Return how many tokens' logits are held at a time."""
+        panel = self._library.panel
+        fitting = (_LOGITS // self._model.output.weight.size(0) - panel // 2) // panel * panel
+        return max(panel, min(_TOKENS, fitting))
+
+    def _gradients(self, threads: int) -> NDArray[np.uint64]:
+        """Return where each thread's gradient is."""
+        while len(self._parts) < threads - 1:
+            self._parts.append(torch.zeros_like(self._gradient))
+        return np.array([_at(self._gradient), *map(_at, self._parts[: threads - 1])], np.uint64)
+
+    def _reach(self, length: int) -> None:
+        """Let the table of positions reach that far."""
+        if self._position is None or self._position.size(0) < length:
+            self._position = self._model.encoder.entry.positions(0, max(_POSITIONS, 2 * length)).contiguous()
+            self._trained.position = _at(self._position)
+
+
+def _describe(model: Transformer, layers: Sequence[Array[TrainedLayerStruct]], weights: Tensor) -> TrainedStruct:
+    encoder, decoder = layers
+    first = model.encoder.layers[0]
+    attention, inner = first.self_attention, first.feed_forward.inner
+    return TrainedStruct(
+        encoder_layers=len(encoder),
+        decoder_layers=len(decoder),
+        heads=attention.heads,
+        d_model=inner.in_features,
+        d_k=attention.widths[0] // attention.heads,
+        d_v=attention.widths[2] // attention.heads,
+        d_ff=inner.out_features,
+        vocabulary=model.output.weight.size(0),
+        epsilon=first.self_attention_residual.layer_norm.eps,
+        scale=model.encoder.entry.embedding.scale,
+        encoder=encoder,
+        decoder=decoder,
+        source_embedding=_at(model.encoder.entry.embedding.weight),
+        target_embedding=_at(model.decoder.entry.embedding.weight),
+        output=_at(model.output.weight),
+        weights=_at(weights),
+    )
+
+
+def _layer(layer: EncoderLayer | DecoderLayer) -> TrainedLayerStruct:
+    attention, feed_forward = layer.self_attention, layer.feed_forward
+    struct = TrainedLayerStruct(
+        query_key_value=_at(attention.query_key_value.weight),
+        self_output=_at(attention.output.weight),
+        inner=_at(feed_forward.inner.weight),
+        inner_bias=_at(feed_forward.inner.bias),
+        outer=_at(feed_forward.outer.weight),
+        outer_bias=_at(feed_forward.outer.bias),
+        self_norm=_norm(layer.self_attention_residual.layer_norm),
+        feed_forward_norm=_norm(layer.feed_forward_residual.layer_norm),
+    )
+    if isinstance(layer, DecoderLayer):
+        cross = layer.cross_attention
+        struct.cross_query = _at(cross.query.weight)
+        struct.cross_key_value = _at(cross.key_value.weight)
+        struct.cross_output = _at(cross.output.weight)
+        struct.cross_norm = _norm(layer.cross_attention_residual.layer_norm)
+    return struct
+
+
+def _norm(norm: nn.LayerNorm) -> NormStruct:
+    return NormStruct(_at(norm.weight), _at(norm.bias))
+
+
+def _at(tensor: Tensor) -> int:
+    assert tensor.is_contiguous()
+    return tensor.data_ptr()
+
+
+def _place(array: NDArray[np.generic]) -> int:
+    assert array.flags.c_contiguous
+    return array.__array_interface__["data"][0]  # type: ignore[no-any-return]

@@ -1,0 +1,236 @@
+"""Learning in the compiled library: the loss and the gradients that torch finds, whoever computes them."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from regard.data.batches import Batch
+from regard.model import dropout
+from regard.model.build import build_model
+from regard.native.library import find_library, library_of
+from regard.settings import ModelSettings, TrainingSettings
+from regard.tokens import END, PAD, START
+from regard.training import native_learner
+from regard.training.learner import TorchLearner, choose_learner, native_library_for
+from regard.training.native_learner import NativeLearner, can_learn
+from regard.training.optimizer import Adam
+
+FOUND = find_library()
+pytestmark = pytest.mark.skipif(FOUND is None, reason="no compiled library: no C compiler, or another processor")
+KINDS = [] if FOUND is None else ["avx2"] if FOUND.kind == "avx2" else ["avx512", "avx2"]
+each_kind = pytest.mark.parametrize("kind", KINDS)
+
+SMALL = {"d_model": 64, "d_ff": 96, "heads": 2, "encoder_layers": 2, "decoder_layers": 2, "dropout": 0.0}
+VOCABULARY = 301
+
+
+@pytest.fixture(autouse=True)
+def _threads_as_before():
+    before = torch.get_num_threads()
+    yield
+    torch.set_num_threads(before)
+
+
+def make_model(seed=0, **model):
+    torch.manual_seed(seed)
+    made = build_model(ModelSettings(**{**SMALL, **model}), VOCABULARY).train()
+    with torch.no_grad():
+        for weight in made.parameters():  # norms and biases too shall be no zeros and ones
+            weight += 0.05 * torch.randn_like(weight)
+    return made
+
+
+def make_batch(lengths, seed=0):
+    """Return a batch of pairs with these (source, target) lengths, end tokens counted."""
+    random = np.random.default_rng(seed)
+    src = np.full((len(lengths), max(source for source, _ in lengths)), PAD)
+    tgt = np.full((len(lengths), 1 + max(target for _, target in lengths)), PAD)
+    for row, (source, target) in enumerate(lengths):
+        src[row, :source] = [*random.integers(4, VOCABULARY, source - 1), END]
+        tgt[row, : target + 1] = [START, *random.integers(4, VOCABULARY, target - 1), END]
+    return Batch(src, tgt, sum(target for _, target in lengths), np.arange(len(lengths)))
+
+
+def learn_natively(kind, model, batch, seed=7, **training):
+    optimizer = Adam(model, TrainingSettings(**training))
+    learner = NativeLearner(
+        model, optimizer.weights, optimizer.gradient, TrainingSettings(**training), library_of(kind)
+    )
+    loss = learner.learn(batch, seed)
+    learner.gather()
+    return [float(part) for part in loss], optimizer.gradient
+
+
+def learn_by_torch(model, batch, machine, **training):
+    model = model.double()
+    optimizer = Adam(model, TrainingSettings(**training))
+    loss = TorchLearner(model, TrainingSettings(**training), machine).learn(batch, seed=7)
+    return [float(part) for part in loss], optimizer.gradient
+
+
+def assert_same(native, torchs, tolerance=1e-5):  # of float32 sums against float64 ones, relative to the largest
+    assert native[0] == pytest.approx(torchs[0], rel=1e-5)
+    torch.testing.assert_close(native[1].double(), torchs[1], rtol=0, atol=tolerance * float(torchs[1].abs().max()))
+
+
+LENGTHS = st.lists(st.tuples(st.integers(1, 70), st.integers(1, 70)), min_size=1, max_size=12)
+
+
+@each_kind
+@settings(deadline=None, max_examples=8)
+@given(lengths=LENGTHS, smoothing=st.sampled_from([0.0, 0.1]), threads=st.integers(1, 2), seed=st.integers(0, 10**6))
+def test_loss_and_gradients_are_torchs(kind, lengths, smoothing, threads, seed, machine):
+    torch.set_num_threads(threads)
+    batch = make_batch(lengths, seed)
+    native = learn_natively(kind, make_model(seed), batch, label_smoothing=smoothing)
+    assert_same(native, learn_by_torch(make_model(seed), batch, machine, label_smoothing=smoothing))
+
+
+@each_kind
+@pytest.mark.parametrize(
+    "model",
+    [
+        {"d_model": 32, "d_ff": 64, "heads": 2},
+        {"d_model": 128, "heads": 4, "encoder_layers": 3, "decoder_layers": 1},
+        {"d_k": 16, "d_v": 48},
+        {"d_k": 64, "d_v": 16},
+        {"embeddings": "target"},
+        {"embeddings": "separate"},
+    ],
+    ids=str,
+)
+def test_other_shapes_of_the_papers_model_are_known(kind, model, machine):
+    batch = make_batch([(3, 40), (25, 2), (9, 9)])
+    native = learn_natively(kind, make_model(**model), batch)
+    assert_same(native, learn_by_torch(make_model(**model), batch, machine))
+
+
+@each_kind
+@pytest.mark.parametrize("rows", [1, 40, 100])
+def test_groups_and_threads_change_nothing_but_the_order_of_sums(kind, rows, monkeypatch):
+    batch = make_batch([(5 + number % 7, 3 + number % 11) for number in range(40)])
+    torch.set_num_threads(1)
+    expected, gradient = learn_natively(kind, make_model(dropout=0.3), batch, consistency=2.0)
+    monkeypatch.setattr(native_learner, "_ROWS", rows)
+    torch.set_num_threads(3)
+    found, other = learn_natively(kind, make_model(dropout=0.3), batch, consistency=2.0)
+    assert found == pytest.approx(expected, rel=1e-6)
+    torch.testing.assert_close(other, gradient, rtol=0, atol=1e-5 * float(gradient.abs().max()))
+
+
+@each_kind
+def test_the_same_seed_gives_the_same_bits_and_another_does_not(kind):
+    torch.set_num_threads(2)
+    batch = make_batch([(8, 9), (7, 12), (3, 3)])
+
+    def gradient(seed):
+        return learn_natively(kind, make_model(dropout=0.2), batch, seed)[1]
+
+    assert torch.equal(gradient(3), gradient(3))
+    assert not torch.equal(gradient(3), gradient(4))
+
+
+# ---- dropout ---------------------------------------------------------------------------------------------------------
+
+
+def scrambled(z):
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+def drawn(seed, site, rows, width):
+    """Return the random bits of rows (R,) as native/drawing.h says, (R, width)."""
+    golden = np.uint64(0x9E3779B97F4A7C15)
+    with np.errstate(over="ignore"):
+        at_site = scrambled(np.uint64(seed) + golden * np.uint64(site + 1))
+        key = scrambled(at_site + golden * (rows.astype(np.uint64) + np.uint64(1)))
+        words = scrambled(key[:, None] + golden * np.arange(1, width // 4 + 1, dtype=np.uint64))
+    return words.view(np.int16)
+
+
+class Masks:
+    """Gives torch's model, at each place where it drops something, what the library draws there."""
+
+    def __init__(self, batch, model, probability, seed, passes):
+        self.probability, self.seed, self.passes = probability, seed, passes
+        self.real = {"source": batch.src != PAD, "target": batch.tgt[:, 1:] != PAD}
+        encoder, decoder = len(model.encoder.layers), len(model.decoder.layers)
+        self.sites = [("source", 0), *(("source", 2 + number) for number in range(2 * encoder))]
+        self.sites += [("target", 1), *(("target", 2 + 2 * encoder + number) for number in range(3 * decoder))]
+
+    def mask(self, shape, probability, dtype=torch.float32):
+        assert probability == self.probability
+        side, site = self.sites.pop(0)
+        real, width = np.tile(self.real[side], (self.passes, 1)), shape[-1]
+        bits = np.full((*real.shape, width), 32767, np.int16)  # padding is kept
+        bits[real] = drawn(self.seed, site, np.arange(real.sum()), width)
+        bound = dropout.dropped_levels(probability) - dropout.LEVELS // 2
+        return torch.from_numpy(bits >= bound).to(dtype).view(shape) / (1 - probability)
+
+
+@each_kind
+@pytest.mark.parametrize("consistency", [0.0, 3.0])
+def test_with_dropout_it_learns_what_torch_learns_from_the_same_draws(kind, consistency, machine, monkeypatch):
+    batch, training = make_batch([(5, 9), (12, 3), (7, 7), (1, 30)]), {"consistency": consistency}
+    native = learn_natively(kind, make_model(dropout=0.3), batch, seed=7, **training)
+    model = make_model(dropout=0.3)
+    masks = Masks(batch, model, 0.3, seed=7, passes=2 if consistency else 1)
+    monkeypatch.setattr(dropout, "dropout_mask", masks.mask)
+    assert_same(native, learn_by_torch(model, batch, machine, **training))
+    assert masks.sites == []
+    assert (native[0][0] > native[0][1] + 0.01) == bool(consistency)  # the passes did disagree
+
+
+def test_as_much_is_dropped_as_was_asked_for_evenly_and_without_pattern():
+    bits = drawn(seed=1, site=3, rows=np.arange(1000), width=512)
+    dropped = bits < dropout.dropped_levels(0.3) - dropout.LEVELS // 2
+    deviation = (0.3 * 0.7 / dropped.size) ** 0.5
+    assert abs(dropped.mean() - 0.3) < 5 * deviation
+    for axis in (0, 1):  # neighbours, in a row and across rows, agree as often as chance says
+        first, second = np.delete(dropped, 0, axis), np.delete(dropped, -1, axis)
+        assert abs((first & second).mean() - 0.09) < 5 * deviation
+    assert abs((dropped & (drawn(2, 3, np.arange(1000), 512) < -13107)).mean() - 0.09) < 5 * deviation
+
+
+# ---- what goes wrong, and what is left to torch ----------------------------------------------------------------------
+
+
+@each_kind
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+def test_weights_that_are_not_finite_show_in_the_loss(kind, bad):
+    model = make_model()
+    with torch.no_grad():
+        model.decoder.layers[1].feed_forward.inner.weight[3, 5] = bad
+    assert not np.isfinite(learn_natively(kind, model, make_batch([(4, 4), (3, 3)]))[0]).any()
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        {"norm": "pre"},
+        {"activation": "gelu"},
+        {"attention_bias": True},
+        {"positions": "learned"},
+        {"neighbours": 4},
+        {"attention_dropout": 0.1},
+        {"activation_dropout": 0.1},
+        {"word_dropout": 0.1},
+        {"d_model": 48},
+        {"d_ff": 100},
+    ],
+    ids=str,
+)
+def test_what_the_library_does_not_know_torch_learns(model, machine):
+    made = make_model(**model)
+    assert not can_learn(made, FOUND)
+    settings = TrainingSettings()
+    assert isinstance(choose_learner(made, Adam(made, settings), settings, machine), TorchLearner)
+
+
+def test_the_papers_model_is_known(machine):
+    model, training = make_model(), TrainingSettings()
+    assert native_library_for(model, machine) is FOUND
+    assert isinstance(choose_learner(model, Adam(model, training), training, machine), NativeLearner)
