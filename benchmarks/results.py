@@ -26,7 +26,7 @@ from regard.errors import RegardError
 
 
 def main() -> None:
-    given = _parser().parse_args()
+    given = make_parser().parse_args()
     try:
         if given.verb == "run":
             run(make_plan(given), given.seeds, given.again, given.results)
@@ -56,8 +56,9 @@ def make_plan(given: argparse.Namespace) -> Plan:
     tokenized = given.tokenized if given.tokenized is not None else standard is not None and standard.tokenized
     options = [(name, getattr(given, name)) for name in ("processes", "threads")]
     machine_options = tuple(word for name, count in options if count for word in (f"--{name}", str(count)))
-    name = given.name or recipe.stem
-    return Plan(name, recipe, overrides, train, valid, test, tokenized, from_root(given.runs), machine_options)
+    name, runs = given.name or recipe.stem, from_root(given.runs)
+    trained_as = given.trained_as or name
+    return Plan(name, recipe, overrides, train, valid, test, tokenized, runs, trained_as, machine_options)
 
 
 def _texts(files: list[Path] | None) -> Texts | None:
@@ -68,7 +69,8 @@ def _seeds(text: str) -> list[int]:
     return [int(seed) for seed in text.split(",")]
 
 
-def _parser() -> argparse.ArgumentParser:
+def make_parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     verbs = parser.add_subparsers(dest="verb", required=True)
     runner = verbs.add_parser("run", help="train, score, and keep the row")
@@ -76,6 +78,7 @@ def _parser() -> argparse.ArgumentParser:
     runner.add_argument("--seeds", type=_seeds, default=[1, 2, 3], metavar="N,N,…", help="default: 1,2,3")
     runner.add_argument("--set", dest="overrides", action="append", default=[], metavar="KEY=VALUE")
     runner.add_argument("--name", help="of the row and the run's folder (default: the recipe's)")
+    runner.add_argument("--of", dest="trained_as", metavar="NAME", help="score the runs of this name on another --test")
     runner.add_argument("--runs", type=Path, required=True, metavar="DIR", help="where the runs' folders are")
     for option, what in (("train", "training"), ("valid", "validation"), ("test", "test")):
         files = f"other {what} text than the recipe's"

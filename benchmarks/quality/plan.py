@@ -29,6 +29,8 @@ class Plan:
     test: Texts | None
     tokenized: bool
     runs: Path
+    trained_as: str
+    """The name whose runs these are: its own, or that of runs which were tested on other text before."""
     machine_options: tuple[str, ...] = ()
 
     @cached_property
@@ -46,9 +48,16 @@ class Plan:
             raise ResultError(f"{self.recipe}: validation text must be two files here; give --valid SOURCE TARGET")
         return Texts(from_root(corpora[0].source), from_root(corpora[0].target))
 
+    def check_files(self) -> None:
+        """Raise `ResultError` if text is missing, before hours are spent."""
+        needed = [texts for texts in (self.train, self.validation, self.test) if texts is not None]
+        missing = [str(path) for one in needed for path in (one.source, one.target) if not (ROOT / path).exists()]
+        if missing:
+            raise ResultError(f"not there: {', '.join(missing)}")
+
     def folder(self, seed: int) -> Path:
         """Return the folder of the run with this seed."""
-        return self.runs / f"{self.name}-{seed}"
+        return self.runs / f"{self.trained_as}-{seed}"
 
     def train_command(self, seed: int) -> Command:
         """Return the command that trains, or goes on with it."""

@@ -17,6 +17,8 @@ from quality.store import Row, add_row, missing_seeds, read_rows
 def run(plan: Plan, seeds: Sequence[int], again: bool, file: Path) -> None:
     """Measure the seeds that `file` does not have, or all of them `again`, one after the other."""
     wanted = missing_seeds(read_rows(file), plan, seeds, again)
+    if wanted:
+        plan.check_files()
     for seed in seeds:
         if seed not in wanted:
             _say(f"{plan.name}, seed {seed}: is in {file.name} already; --again measures it again")

@@ -17,10 +17,11 @@ from comparison.comparing import commit, describe_machine
 from quality.plan import ResultError
 from quality.standards import ROOT
 from regard.files import write_json
-from regard.system import die_with_parent
 
 FINISHED = Path("model") / "model.json"
 _SESSIONS = "sessions.json"
+# `regard`, but not without the process that times it.
+_START = "from regard.system import die_with_parent; die_with_parent(); from regard.cli.main import main; main()"
 _HEARTBEAT = 5.0  # seconds; a killed session counts up to its last beat
 
 
@@ -59,10 +60,9 @@ def read_sessions(folder: Path) -> list[dict[str, Any]]:
 def _started(command: Sequence[str]) -> Iterator[subprocess.Popen[bytes]]:
     """Start one of regard's commands; who stops this process stops that one, and waits for its checkpoint."""
     process = subprocess.Popen(
-        [sys.executable, "-m", *command],
+        [sys.executable, "-c", _START, *command[1:]],
         cwd=ROOT,
         process_group=0,  # so that Ctrl-C reaches it once, through this process: a second one would kill it
-        preexec_fn=die_with_parent,  # noqa: PLW1509 - no threads here; and what nobody times must not go on
     )
 
     def forward(number: int, frame: FrameType | None) -> None:
