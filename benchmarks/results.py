@@ -1,8 +1,7 @@
 """How well do the recipes translate? Train each with several seeds, score it once, keep the row.
 
     python benchmarks/results.py run recipes/multi30k-en-de.toml --seeds 1,2,3 --runs runs
-    python benchmarks/results.py run recipes/multi30k-en-de.toml --set training.consistency=0 \
-        --name without-consistency --no-test --runs runs
+    python benchmarks/results.py run RECIPE --set training.consistency=0 --name no-consistency --no-test --runs runs
     python benchmarks/results.py table                           the tables of what was measured before
     python benchmarks/results.py table --page docs/results.md    the same, put into the page
 
@@ -36,6 +35,8 @@ def main() -> None:
             print(report(read_rows(given.results)), end="")
     except (ResultError, RegardError) as error:
         sys.exit(str(error))
+    except KeyboardInterrupt:
+        sys.exit(130)
 
 
 def make_plan(given: argparse.Namespace) -> Plan:

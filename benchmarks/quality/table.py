@@ -5,6 +5,7 @@ from itertools import groupby
 from pathlib import Path
 from statistics import mean
 
+from quality.plan import ResultError
 from quality.standards import STANDARDS, Standard, Texts
 from quality.store import Row
 from regard.progress import duration
@@ -26,9 +27,11 @@ def report(rows: Sequence[Row]) -> str:
 
 
 def insert(page: str, rows: Sequence[Row]) -> str:
-    """Return a page with the tables between its marks made anew."""
-    before, _, rest = page.partition(BEGIN)
-    after = rest.partition(END)[2]
+    """Return a page with the tables between its marks made anew; raises `ResultError` if it has no marks."""
+    before, begin, rest = page.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise ResultError(f"the page has no marks for the tables: {BEGIN} and {END}")
     return f"{before}{BEGIN}\n\n{report(rows)}\n{END}{after}"
 
 
