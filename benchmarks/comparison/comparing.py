@@ -126,12 +126,12 @@ def describe_machine() -> dict[str, Any]:
     }
 
 
-def commit() -> str:
-    """Return the commit of this tree, with a plus sign if there are changes."""
+def commit(besides: Sequence[str] = ()) -> str:
+    """Return the commit of this tree, with a plus sign if there are changes in other files than `besides`."""
 
     def git(*arguments: str) -> str:
         command = ["git", "-C", str(_HERE), *arguments]
         return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
 
-    changed = git("status", "--porcelain", "--untracked-files=no")
+    changed = git("status", "--porcelain", "--untracked-files=no", "--", *(f":(top,exclude){path}" for path in besides))
     return (git("rev-parse", "--short", "HEAD") or "unknown") + ("+" if changed else "")

@@ -99,9 +99,60 @@ def test_a_recipe_takes_overrides_and_corpora_from_the_command_line(settings_of:
     assert settings.data.train[0].source == tmp_path / "a.en"
     settings, _ = settings_of(recipe, "--train", tmp_path / "b.fr", tmp_path / "b.it", "--to", "xx")
     assert settings.data.train[0].source == tmp_path / "b.fr"
-    assert settings.data.source_language == "eng"  # the recipe's word stands against a guess
-    assert settings.data.target_language == "xx"  # but not against what was said
+    assert (settings.data.source_language, settings.data.target_language) == ("fr", "xx")
     assert settings.data.valid == ()
+    (tmp_path / "more.txt").write_text("one\n")
+    settings, _ = settings_of(recipe, "--train", tmp_path / "more.txt", tmp_path / "a.de")
+    assert settings.data.source_language == "eng"  # where files tell nothing, the recipe does
+
+
+@pytest.fixture
+def pair_recipe(tmp_path: Path) -> Path:
+    """A recipe from English to German with validation text, beside files in other languages."""
+    for name in ("a.en", "a.de", "a.fr", "v.en", "v.de", "v.fr"):
+        (tmp_path / name).write_text("one\n")
+    recipe = tmp_path / "recipe.toml"
+    recipe.write_text(
+        """preset = "tiny"
+        data.source_language = "en"
+        data.target_language = "de"
+        data.train = [{source = "a.en", target = "a.de"}]
+        data.valid = [{source = "v.en", target = "v.de"}]
+        """
+    )
+    return recipe
+
+
+@pytest.mark.parametrize(("source", "target"), [("de", "en"), ("en", "fr"), ("fr", "de")])
+def test_a_recipe_serves_another_pair_of_languages(
+    settings_of: Any, pair_recipe: Path, source: str, target: str
+) -> None:
+    train, valid = ([pair_recipe.with_name(f"{part}.{language}") for language in (source, target)] for part in "av")
+    settings, ended = settings_of(pair_recipe, "--train", *train, "--valid", *valid)
+    assert (settings.data.source_language, settings.data.target_language) == (source, target)
+    assert [corpus.files for corpus in (*settings.data.train, *settings.data.valid)] == [tuple(train), tuple(valid)]
+    assert f"languages: {source} → {target}; the recipe's are en → de" in ended.err
+    plain, _ = settings_of(pair_recipe)
+    for section in ("model", "training", "search"):
+        assert getattr(settings, section) == getattr(plain, section)
+
+
+def test_what_is_said_about_languages_counts_more_than_endings(settings_of: Any, pair_recipe: Path) -> None:
+    files = (pair_recipe.with_name("a.fr"), pair_recipe.with_name("a.en"))
+    valid = ("--valid", *(pair_recipe.with_name(name) for name in ("v.fr", "v.en")))
+    settings, _ = settings_of(pair_recipe, "--train", *files, *valid, "--set", "data.source_language=it")
+    assert (settings.data.source_language, settings.data.target_language) == ("it", "en")
+    settings, ended = settings_of(pair_recipe, "--train", *files, "--from", "en", "--to", "de")
+    assert (settings.data.source_language, settings.data.target_language) == ("en", "de")
+    assert "languages:" not in ended.err
+
+
+def test_validation_text_of_other_languages_is_refused(settings_of: Any, pair_recipe: Path) -> None:
+    _, ended = settings_of(pair_recipe, "--train", pair_recipe.with_name("a.de"), pair_recipe.with_name("a.en"))
+    assert ended.code == 2
+    assert "the recipe's validation text is en → de, and this training de → en: give --valid" in ended.err
+    settings, _ = settings_of(pair_recipe, "--train", *(pair_recipe.with_name(name) for name in ("a.en", "a.de")))
+    assert settings.data.valid[0].source == pair_recipe.with_name("v.en")
 
 
 @pytest.mark.parametrize("pairs", [1, 3])

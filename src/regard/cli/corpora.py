@@ -7,7 +7,7 @@ from typing import Any
 from regard.errors import UserError
 from regard.presets import PRESETS, preset_for
 from regard.progress import Display
-from regard.settings import DataSettings, Settings, read_recipe, resolve
+from regard.settings import DataSettings, Settings, parse_override, read_recipe, resolve
 from regard.text.corpus import guess_languages, read_pairs
 
 
@@ -46,11 +46,7 @@ def gather_settings(
     if recipe is not None:
         if preset is not None:
             raise UserError('--preset goes without a recipe; in the recipe, write preset = "…" as the first line')
-        settings = read_recipe(recipe, overrides)
-        # What the command line says comes first; a guess comes last.
-        known = {name: value for name, value in settings.data if value}
-        data = {**options.guess(), **known, **{name: getattr(_data(data), name) for name in data}}
-        return settings.model_copy(update={"data": settings.data.model_copy(update=data)})
+        return _with_corpora(read_recipe(recipe, overrides), options, overrides, display)
     if "train" not in data:
         raise UserError("nothing to train on: give --train SOURCE TARGET, --train-pairs FILE, or a recipe")
     if preset is None:
@@ -73,6 +69,31 @@ def given_settings(recipe: Path | None, options: CorpusOptions, overrides: list[
     data = options.values()
     told = {name: getattr(_data(data), name) for name in data}
     return settings.model_copy(update={"data": settings.data.model_copy(update=told)})
+
+
+def _with_corpora(settings: Settings, options: CorpusOptions, overrides: list[str], display: Display) -> Settings:
+    """Let the corpora of the command line take the place of a recipe's.
+
+    A recipe's languages are those of its own files. So where other files tell theirs, these count; what the command
+    line says counts most. Raises `UserError` if the recipe's validation text would then be of other languages.
+    """
+    said = options.values()
+    told = {name for override in overrides for name in parse_override(override).get("data", {})}
+    guessed = {name: language for name, language in options.guess().items() if name not in told}
+    data = settings.data.model_copy(update={**guessed, **{name: getattr(_data(said), name) for name in said}})
+    before, now = _languages(settings.data), _languages(data)
+    if before != now and all(before):
+        if data.valid and "valid" not in said:
+            raise UserError(
+                f"the recipe's validation text is {' → '.join(before)}, and this training {' → '.join(now)}: give "
+                "--valid SOURCE TARGET as well; or, if the languages are the recipe's, say so by --from and --to"
+            )
+        display.say(f"languages: {' → '.join(now)}; the recipe's are {' → '.join(before)}")
+    return settings.model_copy(update={"data": data})
+
+
+def _languages(data: DataSettings) -> tuple[str, str]:
+    return data.source_language, data.target_language
 
 
 def _corpora(files: tuple[Path, Path] | None, table: Path | None) -> list[dict[str, Path]]:
