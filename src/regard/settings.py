@@ -213,6 +213,13 @@ class TrainingSettings(Section):
         "α/4 · (KL(p‖r) + KL(r‖p)) of the two distributions is added to their mean loss. Departs from the paper; helps "
         "where text is scarce (5 is usual) and takes twice the time. 0: off, as in the paper.",
     )
+    consistency_start: int = Field(
+        0,
+        ge=0,
+        le=_LARGEST,
+        description="Steps that are taken with one pass before training.consistency counts: a model that knows little "
+        "learns slowly while its passes must agree, and one pass takes half the time.",
+    )
     clip_norm: float | None = Field(
         None, gt=0, description="Largest norm of the gradient of the mean loss per token; unset: none, as in the paper."
     )

@@ -37,11 +37,11 @@ def limit_positions(monkeypatch, most, error=None):
     tried = []
     learn = Stepper.learn
 
-    def limited(self, batch, seed):
+    def limited(self, batch, seed, consistency):
         tried.append(batch.src.size)
         if batch.src.size > most:
             raise error or MemoryError
-        return learn(self, batch, seed)
+        return learn(self, batch, seed, consistency)
 
     monkeypatch.setattr(Stepper, "learn", limited)
     return tried

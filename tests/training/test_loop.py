@@ -37,8 +37,8 @@ def spoil(monkeypatch, bad):
     """Make the gradients of the steps for which `bad` says so infinite."""
     take, learn = step_module.Stepper.take, step_module.Stepper.learn
 
-    def spoiled_learn(self, batch, seed):
-        loss = learn(self, batch, seed)
+    def spoiled_learn(self, batch, seed, consistency):
+        loss = learn(self, batch, seed, consistency)
         self.optimizer.gradient[:] = math.inf
         return loss._replace(objective=loss.objective * math.inf)
 
@@ -472,7 +472,7 @@ def test_the_largest_batch_is_tried_before_the_first_step_and_only_then(corpus, 
 
 
 def test_too_little_memory_for_the_largest_batch_ends_the_run_before_it_begins(corpus, tmp_path, words, monkeypatch):
-    def fail(*_):
+    def fail(*_, **__):
         raise torch.OutOfMemoryError("CUDA out of memory")
 
     monkeypatch.setattr(step_module.Stepper, "learn", fail)

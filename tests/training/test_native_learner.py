@@ -38,7 +38,7 @@ def make_model(seed=0, **model):
     made = build_model(ModelSettings(**{**SMALL, **model}), VOCABULARY).train()
     with torch.no_grad():
         for weight in made.parameters():  # norms and biases too shall be no zeros and ones
-            weight += 0.05 * torch.randn_like(weight)
+            weight.add_(torch.randn_like(weight), alpha=0.05)
     return made
 
 
@@ -53,20 +53,18 @@ def make_batch(lengths, seed=0):
     return Batch(src, tgt, sum(target for _, target in lengths), np.arange(len(lengths)))
 
 
-def learn_natively(kind, model, batch, seed=7, **training):
-    optimizer = Adam(model, TrainingSettings(**training))
-    learner = NativeLearner(
-        model, optimizer.weights, optimizer.gradient, TrainingSettings(**training), library_of(kind)
-    )
-    loss = learner.learn(batch, seed)
+def learn_natively(kind, model, batch, seed=7, smoothing=0.1, consistency=0.0):
+    optimizer = Adam(model, TrainingSettings())
+    learner = NativeLearner(model, optimizer.weights, optimizer.gradient, smoothing, library_of(kind))
+    loss = learner.learn(batch, seed, consistency)
     learner.gather()
     return [float(part) for part in loss], optimizer.gradient
 
 
-def learn_by_torch(model, batch, machine, **training):
+def learn_by_torch(model, batch, machine, smoothing=0.1, consistency=0.0):
     model = model.double()
-    optimizer = Adam(model, TrainingSettings(**training))
-    loss = TorchLearner(model, TrainingSettings(**training), machine).learn(batch, seed=7)
+    optimizer = Adam(model, TrainingSettings())
+    loss = TorchLearner(model, smoothing, machine).learn(batch, 7, consistency)
     return [float(part) for part in loss], optimizer.gradient
 
 
@@ -84,8 +82,8 @@ LENGTHS = st.lists(st.tuples(st.integers(1, 70), st.integers(1, 70)), min_size=1
 def test_loss_and_gradients_are_torchs(kind, lengths, smoothing, threads, seed, machine):
     torch.set_num_threads(threads)
     batch = make_batch(lengths, seed)
-    native = learn_natively(kind, make_model(seed), batch, label_smoothing=smoothing)
-    assert_same(native, learn_by_torch(make_model(seed), batch, machine, label_smoothing=smoothing))
+    native = learn_natively(kind, make_model(seed), batch, smoothing=smoothing)
+    assert_same(native, learn_by_torch(make_model(seed), batch, machine, smoothing=smoothing))
 
 
 @each_kind
@@ -174,12 +172,12 @@ class Masks:
 @each_kind
 @pytest.mark.parametrize("consistency", [0.0, 3.0])
 def test_with_dropout_it_learns_what_torch_learns_from_the_same_draws(kind, consistency, machine, monkeypatch):
-    batch, training = make_batch([(5, 9), (12, 3), (7, 7), (1, 30)]), {"consistency": consistency}
-    native = learn_natively(kind, make_model(dropout=0.3), batch, seed=7, **training)
+    batch = make_batch([(5, 9), (12, 3), (7, 7), (1, 30)])
+    native = learn_natively(kind, make_model(dropout=0.3), batch, 7, consistency=consistency)
     model = make_model(dropout=0.3)
     masks = Masks(batch, model, 0.3, seed=7, passes=2 if consistency else 1)
     monkeypatch.setattr(dropout, "dropout_mask", masks.mask)
-    assert_same(native, learn_by_torch(model, batch, machine, **training))
+    assert_same(native, learn_by_torch(model, batch, machine, consistency=consistency))
     assert masks.sites == []
     assert (native[0][0] > native[0][1] + 0.01) == bool(consistency)  # the passes did disagree
 
@@ -226,11 +224,10 @@ def test_weights_that_are_not_finite_show_in_the_loss(kind, bad):
 def test_what_the_library_does_not_know_torch_learns(model, machine):
     made = make_model(**model)
     assert not can_learn(made, FOUND)
-    settings = TrainingSettings()
-    assert isinstance(choose_learner(made, Adam(made, settings), settings, machine), TorchLearner)
+    assert isinstance(choose_learner(made, Adam(made, TrainingSettings()), 0.1, machine), TorchLearner)
 
 
 def test_the_papers_model_is_known(machine):
-    model, training = make_model(), TrainingSettings()
+    model = make_model()
     assert native_library_for(model, machine) is FOUND
-    assert isinstance(choose_learner(model, Adam(model, training), training, machine), NativeLearner)
+    assert isinstance(choose_learner(model, Adam(model, TrainingSettings()), 0.1, machine), NativeLearner)

@@ -7,7 +7,7 @@ import torch
 from regard.data.batches import Batch
 from regard.settings import TrainingSettings
 from regard.tokens import END, PAD, START
-from regard.training.objective import batch_loss, training_loss, two_pass_loss
+from regard.training.objective import batch_loss, consistency_at, training_loss, two_pass_loss
 
 DEVICE = torch.device("cpu")
 
@@ -53,17 +53,23 @@ def test_two_passes_have_dropout_of_their_own_which_the_objective_counts(tiny_mo
     assert loss.objective > loss.smoothed + 0.1
 
 
-def test_the_settings_choose_the_loss(tiny_model):
+def test_consistency_chooses_the_loss(tiny_model):
     model, pair = tiny_model(sharpness=3, dropout=0.3).train(), batch(*zip(*PAIRS, strict=True))
 
-    def found(**training):
+    def found(*objective):
         torch.manual_seed(1)
-        return [part.item() for part in training_loss(model, pair, DEVICE, TrainingSettings(**training))]
+        return [part.item() for part in training_loss(model, pair, DEVICE, *objective)]
 
     def expected(loss, *numbers):
         torch.manual_seed(1)
         return [part.item() for part in loss(model, pair, DEVICE, *numbers)]
 
-    assert TrainingSettings().consistency == 0
-    assert found() == expected(batch_loss, 0.1)
-    assert found(consistency=5.0, label_smoothing=0.2) == expected(two_pass_loss, 0.2, 5.0)
+    assert found(0.1, 0.0) == expected(batch_loss, 0.1)
+    assert found(0.2, 5.0) == expected(two_pass_loss, 0.2, 5.0)
+
+
+def test_two_passes_begin_after_the_steps_that_the_settings_name():
+    assert {consistency_at(step, TrainingSettings()) for step in (1, 1000)} == {0}
+    assert consistency_at(1, TrainingSettings(consistency=5.0)) == 5
+    late = TrainingSettings(consistency=5.0, consistency_start=30)
+    assert [consistency_at(step, late) for step in (1, 30, 31, 500)] == [0, 0, 5, 5]

@@ -9,7 +9,6 @@ from regard.machine import Machine
 from regard.model.loss import Loss
 from regard.model.transformer import Transformer
 from regard.native.library import Library, find_library
-from regard.settings import TrainingSettings
 from regard.training.native_learner import NativeLearner, can_learn
 from regard.training.objective import training_loss
 from regard.training.optimizer import Adam
@@ -18,8 +17,11 @@ from regard.training.optimizer import Adam
 class Learner(Protocol):
     """Adds up gradients of a model's weights."""
 
-    def learn(self, batch: Batch, seed: int) -> Loss:
-        """Return a batch's loss, summed over its target tokens, and add its gradient; dropout depends on the seed."""
+    def learn(self, batch: Batch, seed: int, consistency: float) -> Loss:
+        """Return a batch's loss (objective.py), summed over its target tokens, and add its gradient.
+
+        What dropout drops depends on the seed.
+        """
 
     def gather(self) -> None:
         """Put everything that was added where the optimizer finds it."""
@@ -28,14 +30,14 @@ class Learner(Protocol):
 class TorchLearner:
     """Learns by torch's automatic differentiation: any model, any device."""
 
-    def __init__(self, model: Transformer, settings: TrainingSettings, machine: Machine) -> None:
-        self._model, self._settings, self._machine = model, settings, machine
+    def __init__(self, model: Transformer, smoothing: float, machine: Machine) -> None:
+        self._model, self._smoothing, self._machine = model, smoothing, machine
 
-    def learn(self, batch: Batch, seed: int) -> Loss:
+    def learn(self, batch: Batch, seed: int, consistency: float) -> Loss:
         """See `Learner`."""
         torch.manual_seed(seed)
         with self._machine.autocast():
-            loss = training_loss(self._model, batch, self._machine.device, self._settings)
+            loss = training_loss(self._model, batch, self._machine.device, self._smoothing, consistency)
         loss.objective.backward()  # type: ignore[no-untyped-call]
         return Loss(*(part.detach() for part in loss))
 
@@ -43,12 +45,12 @@ class TorchLearner:
         """Do nothing: torch has put it there."""
 
 
-def choose_learner(model: Transformer, optimizer: Adam, settings: TrainingSettings, machine: Machine) -> Learner:
+def choose_learner(model: Transformer, optimizer: Adam, smoothing: float, machine: Machine) -> Learner:
     """Return what learns fastest here; the model's weights lie where the optimizer has laid them."""
     library = native_library_for(model, machine)
     if library is None:
-        return TorchLearner(model, settings, machine)
-    return NativeLearner(model, optimizer.weights, optimizer.gradient, settings, library)
+        return TorchLearner(model, smoothing, machine)
+    return NativeLearner(model, optimizer.weights, optimizer.gradient, smoothing, library)
 
 
 def native_library_for(model: Transformer, machine: Machine) -> Library | None:

@@ -18,7 +18,6 @@ from regard.model.loss import Loss
 from regard.model.positions import SinusoidalPositions
 from regard.model.transformer import Transformer
 from regard.native.library import LessonStruct, Library, NormStruct, TrainedLayerStruct, TrainedStruct
-from regard.settings import TrainingSettings
 from regard.tokens import PAD
 
 _POSITIONS = 256  # of the table of positions at first; it grows
@@ -60,11 +59,10 @@ class NativeLearner:
     """
 
     def __init__(
-        self, model: Transformer, weights: Tensor, gradient: Tensor, settings: TrainingSettings, library: Library
+        self, model: Transformer, weights: Tensor, gradient: Tensor, smoothing: float, library: Library
     ) -> None:
         self._library, self._model, self._weights, self._gradient = library, model, weights, gradient
-        self._smoothing, self._consistency = settings.label_smoothing, settings.consistency
-        self._dropout = model.encoder.entry.dropout.probability
+        self._smoothing, self._dropout = smoothing, model.encoder.entry.dropout.probability
         self._layers = [
             (TrainedLayerStruct * len(stack.layers))(*map(_layer, stack.layers))
             for stack in (model.encoder, model.decoder)
@@ -73,12 +71,12 @@ class NativeLearner:
         self._position: Tensor | None = None
         self._parts: list[Tensor] = []  # gradients of all threads but the first
 
-    def learn(self, batch: Batch, seed: int) -> Loss:
-        """Return the loss summed over a batch's target tokens, and add up its gradient.
+    def learn(self, batch: Batch, seed: int, consistency: float) -> Loss:
+        """Return the loss summed over a batch's target tokens, and add up its gradient; see `Learner`.
 
         What threads but the first have added is theirs until `gather` is called.
         """
-        threads, passes = torch.get_num_threads(), 2 if self._consistency else 1
+        threads, passes = torch.get_num_threads(), 2 if consistency else 1
         reads, says = batch.tgt[:, :-1], batch.tgt[:, 1:]
         real_source, real_target = batch.src != PAD, says != PAD
         lengths = [real.sum(axis=1, dtype=np.int32) for real in (real_source, real_target)]
@@ -90,12 +88,12 @@ class NativeLearner:
             *map(_place, (*lengths, *tokens)),
             seed % 2**64,
             *(dropped_levels(self._dropout) - LEVELS // 2, self._dropout > 0, 1 / (1 - self._dropout)),
-            *(self._smoothing, self._consistency / 4),
+            *(self._smoothing, consistency / 4),
             *(_place(gradients), _place(sums)),
         )
         if not self._library.learn(self._trained, lesson):
             raise MemoryError("no memory for a batch")
-        return self._loss(sums.sum(axis=0).tolist(), passes)
+        return self._loss(sums.sum(axis=0).tolist(), passes, consistency)
 
     def gather(self) -> None:
         """Add what the other threads have learned to the gradient."""
@@ -103,12 +101,12 @@ class NativeLearner:
             self._gradient += part
             part.zero_()
 
-    def _loss(self, sums: Sequence[float], passes: int) -> Loss:
+    def _loss(self, sums: Sequence[float], passes: int, consistency: float) -> Loss:
         right, log_sum, logits, divergence = sums
         plain = right / passes
         uniform = (log_sum - logits / self._model.output.weight.size(0)) / passes
         smoothed = (1 - self._smoothing) * plain + self._smoothing * uniform
-        objective = smoothed + self._consistency / 4 * divergence
+        objective = smoothed + consistency / 4 * divergence
         return Loss(*(torch.tensor(number, dtype=torch.float64) for number in (objective, smoothed, plain)))
 
     def _chunk(self) -> int:

@@ -13,11 +13,16 @@ from regard.settings import TrainingSettings
 from regard.tokens import PAD
 
 
-def training_loss(model: Transformer, batch: Batch, device: torch.device, settings: TrainingSettings) -> Loss:
-    """Return the loss that the settings ask for, summed over a batch's real target tokens."""
-    if settings.consistency:
-        return two_pass_loss(model, batch, device, settings.label_smoothing, settings.consistency)
-    return batch_loss(model, batch, device, settings.label_smoothing)
+def training_loss(model: Transformer, batch: Batch, device: torch.device, smoothing: float, consistency: float) -> Loss:
+    """Return the loss of a batch that passes the model once, or twice where `consistency` wants the two to agree."""
+    if consistency:
+        return two_pass_loss(model, batch, device, smoothing, consistency)
+    return batch_loss(model, batch, device, smoothing)
+
+
+def consistency_at(step: int, settings: TrainingSettings) -> float:
+    """Return what agreement of two passes counts in a step, counted from 1; 0: there is one pass."""
+    return settings.consistency if step > settings.consistency_start else 0.0
 
 
 def batch_loss(model: Transformer, batch: Batch, device: torch.device, smoothing: float) -> Loss:

@@ -109,13 +109,14 @@ def _measure_threads(
     """Return how many times faster torch computes a piece with that many threads than with one."""
     store = prepared.training_store(settings.training.seed)
     batch = collate(store, largest_pieces(store, settings.training.piece_tokens)[0])
+    objective = settings.training.label_smoothing, settings.training.consistency
     seconds = {1: float("inf"), threads: float("inf")}
     before = torch.get_num_threads()
     for _ in range(3):  # alternating, so that what else the machine does hits both; the first is warm-up as well
         for count in (1, threads):
             torch.set_num_threads(count)
             start = time.perf_counter()
-            training_loss(model, batch, machine.device, settings.training).objective.backward()  # type: ignore[no-untyped-call]
+            training_loss(model, batch, machine.device, *objective).objective.backward()  # type: ignore[no-untyped-call]
             seconds[count] = min(seconds[count], time.perf_counter() - start)
     torch.set_num_threads(before)
     return seconds[1] / seconds[threads]

@@ -23,7 +23,7 @@ from regard.seeds import mix
 from regard.settings import TrainingSettings
 from regard.training.distributed import World
 from regard.training.learner import TorchLearner
-from regard.training.objective import training_loss
+from regard.training.objective import consistency_at, training_loss
 from regard.training.optimizer import AVERAGE, Adam, average_decay
 from regard.training.step import Stepper, StepReport
 
@@ -107,7 +107,7 @@ class ShardedStepper(Stepper):
         self.model, self.store, self.settings, self.machine, self.world = build(), store, settings, machine, world
         shard(self.model, machine, world)
         self.optimizer = ShardedAdam(self.model, settings)
-        self.learner = TorchLearner(self.model, settings, machine)
+        self.learner = TorchLearner(self.model, settings.label_smoothing, machine)
 
     def take(self, step: Step, number: int, rate: float, stop: bool = False) -> StepReport:
         """Add up the gradients of all pieces, then change the weights once; see `Stepper`.
@@ -117,6 +117,7 @@ class ShardedStepper(Stepper):
         """
         sums = torch.zeros(5, dtype=torch.float64)  # the three losses, tokens, wishes to stop
         sums[4] = stop
+        smoothing, consistency = self.settings.label_smoothing, consistency_at(number, self.settings)
         own = self.world.share(range(len(step)))
         for turn in range(-(-len(step) // self.world.size)):
             counts = turn < len(own)
@@ -124,7 +125,7 @@ class ShardedStepper(Stepper):
             torch.manual_seed(mix(self.settings.seed, number, piece))
             batch = collate(self.store, step[piece])
             with self.machine.autocast():
-                loss = training_loss(self.model, batch, self.machine.device, self.settings)
+                loss = training_loss(self.model, batch, self.machine.device, smoothing, consistency)
             (loss.objective if counts else 0 * loss.objective).backward()  # type: ignore[no-untyped-call]
             if counts:
                 sums[:3] += torch.stack(loss).detach().to(sums)

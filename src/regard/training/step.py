@@ -14,6 +14,7 @@ from regard.seeds import mix
 from regard.settings import TrainingSettings
 from regard.training.distributed import World
 from regard.training.learner import Learner, choose_learner
+from regard.training.objective import consistency_at
 from regard.training.optimizer import Adam
 
 
@@ -44,11 +45,11 @@ class Stepper:
     ) -> None:
         self.model, self.store, self.settings, self.machine, self.world = model, store, settings, machine, world
         self.optimizer = Adam(model, settings)
-        self.learner: Learner = choose_learner(model, self.optimizer, settings, machine)
+        self.learner: Learner = choose_learner(model, self.optimizer, settings.label_smoothing, machine)
 
-    def learn(self, batch: Batch, seed: int) -> Loss:
+    def learn(self, batch: Batch, seed: int, consistency: float) -> Loss:
         """Return a batch's loss and add its gradient to what was added up before."""
-        return self.learner.learn(batch, seed)
+        return self.learner.learn(batch, seed, consistency)
 
     def forget(self) -> None:
         """Forget the gradients that were added up."""
@@ -63,9 +64,10 @@ class Stepper:
         """
         sums = torch.zeros(5, dtype=torch.float64)  # the three losses, tokens, wishes to stop
         sums[4] = stop
+        consistency = consistency_at(number, self.settings)
         for piece in self.world.share(range(len(step))):
             batch = collate(self.store, step[piece])
-            loss = self.learn(batch, mix(self.settings.seed, number, piece))
+            loss = self.learn(batch, mix(self.settings.seed, number, piece), consistency)
             sums[:3] += torch.stack(loss).to(sums)
             sums[3] += batch.tokens
         self.learner.gather()
