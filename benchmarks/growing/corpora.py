@@ -1,15 +1,11 @@
-"""Points that need text on disk: the size of the corpus, and preparation beside SentencePiece alone."""
+"""Points that need text on disk: the size of the corpus."""
 
-import gzip
-import os
-import shutil
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -21,7 +17,6 @@ from regard.data.batches import collate, steps
 from regard.data.prepare import Prepared, prepare
 from regard.progress import Job, QuietDisplay
 from regard.settings import Corpus, Settings, preset
-from regard.text.grammar import write_pairs
 
 DATA = Path(__file__).parents[3] / "shared" / "data"  # where outside data lies, if there is any
 _VOCABULARY = 8000
@@ -145,75 +140,3 @@ class Meter:
     def _watch(self) -> None:
         while not self._over.wait(0.02):
             self.peak = max(self.peak, status("RssAnon"))
-
-
-# ---- preparation beside SentencePiece --------------------------------------------------------------------------------
-
-
-def measure_preparation(point: Point) -> dict[str, Any]:
-    """Prepare real text, and let SentencePiece encode the same text, in turns; with so many threads.
-
-    SentencePiece's own time is that of one call with all lines, which lie in memory already. Ours is all that
-    `regard prepare` does with a vocabulary that is there: reading twice, finding repeats, encoding, writing, checking.
-    """
-    from sentencepiece import SentencePieceProcessor
-
-    with TemporaryDirectory(prefix="growth-") as temporary, _cores(point.value):
-        folder = Path(temporary)
-        lines = _write_text(point.line, folder, 200 if point.quick else None)
-        settings = _settings(folder, 1000 if point.quick else _VOCABULARY)
-        model = folder / "vocabulary.spm"
-        prepare(settings, folder / "first", QuietDisplay()).vocabulary.save(model)
-        settings = settings.model_copy(update={"data": settings.data.model_copy(update={"vocabulary": model})})
-        processor = SentencePieceProcessor(model_file=str(model))
-        alone, ours = [], []
-        for _ in range(1 if point.quick else 3):
-            alone.append(_timed(lambda: processor.encode(lines, num_threads=point.value)))
-            shutil.rmtree(folder / "run", ignore_errors=True)
-            ours.append(_timed(lambda: prepare(settings, folder / "run", QuietDisplay())))
-    ratio = median(mine / other for mine, other in zip(ours, alone, strict=True))
-    return {"sentences": len(lines), "sentencepiece": median(alone), "preparation": median(ours), "ratio": ratio}
-
-
-def has_text(name: str) -> bool:
-    """Say whether a text can be had; the embedded corpus stands in where there is no other."""
-    outside = (DATA / "tatoeba").exists()
-    return outside if name != "embedded corpus" else not outside
-
-
-def _write_text(name: str, folder: Path, most: int | None) -> list[str]:
-    """Write a text as two plain files and return all its lines."""
-    sides = list(zip(*islice(_read_text(name), most), strict=True))
-    for side, lines in zip(("source", "target"), sides, strict=True):
-        (folder / side).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    return [line for lines in sides for line in lines]
-
-
-def _read_text(name: str) -> Iterator[Sequence[str]]:
-    if name == "Tatoeba":
-        yield from (line.split("\t")[:2] for line in _unpack(DATA / "tatoeba" / "eng-deu.tsv.gz"))
-    elif name == "Multi30k":
-        yield from zip(*(_unpack(DATA / "multi30k" / f"train.{end}.gz") for end in ("en", "de")), strict=True)
-    else:
-        yield from write_pairs(24_000, seed=1)
-
-
-def _unpack(path: Path) -> list[str]:
-    return gzip.decompress(path.read_bytes()).decode("utf-8").removesuffix("\n").split("\n")
-
-
-@contextmanager
-def _cores(number: int) -> Iterator[None]:
-    """Let this process use so many cores; that is how many threads a preparation has."""
-    before = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, sorted(before)[:number])
-    try:
-        yield
-    finally:
-        os.sched_setaffinity(0, before)
-
-
-def _timed(work: Any) -> float:
-    started = time.perf_counter()
-    work()
-    return time.perf_counter() - started

@@ -49,7 +49,6 @@ PANELS = {
         Panel("vocabulary", "vocabulary", ("tiny",), (1000, 2000, 4000, 8000, 16_000, 32_000, 64_000), (500, 1000)),
         Panel("beam", "beam", ("tiny",), (1, 2, 4, 8, 16, 32), (1, 2)),
         Panel("processes", "processes", ("tiny",), (1, 2, 4), (1, 2)),
-        Panel("preparation", "threads", ("Tatoeba", "Multi30k", "embedded corpus"), (1, 2), (1,)),
     )
 }
 

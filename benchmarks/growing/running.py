@@ -12,7 +12,7 @@ from typing import Any
 
 from comparison.comparing import commit, describe_machine
 
-from growing.corpora import has_text, measure_corpus, measure_preparation
+from growing.corpora import measure_corpus
 from growing.plan import PANELS, Point, points
 
 Results = dict[str, Any]
@@ -30,7 +30,7 @@ def run(panels: Sequence[str], quick: bool, go_on: bool, file: Path) -> Results:
         results["machine"], results["panels"][name] = describe_machine(), measured
         known = {(one["line"], one["value"]) for one in measured}
         for point in points(PANELS[name], quick):
-            if (point.line, point.value) in known or (name == "preparation" and not has_text(point.line)):
+            if (point.line, point.value) in known:
                 continue
             print(point.title, end=" … ", file=sys.stderr, flush=True)
             facts = _measure_apart(context, point)
@@ -94,7 +94,6 @@ def measures() -> dict[str, Callable[[Point], dict[str, Any]]]:
         "vocabulary": measure_vocabulary,
         "beam": measure_beam,
         "processes": measure_processes,
-        "preparation": measure_preparation,
     }
 
 

@@ -1,4 +1,4 @@
-"""From results to Markdown: the powers that were found beside those expected, processes, and preparation."""
+"""From results to Markdown: the powers that were found beside those expected, and processes."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,8 +11,7 @@ Results = Mapping[str, Any]
 
 def report(results: Results) -> str:
     """Write everything that was measured."""
-    parts = [machine_line(results), dates_line(results), slopes_table(results)]
-    parts += [table(results) for table in (processes_table, preparation_table)]
+    parts = [machine_line(results), dates_line(results), slopes_table(results), processes_table(results)]
     return "\n".join(part for part in parts if part)
 
 
@@ -58,21 +57,6 @@ def processes_table(results: Results) -> str:
         share = f"{gain / min(point['value'], cores):.0%}"
         rows.append([f"{point['value']}", f"{point['tokens_a_second']:,.0f}", f"{gain:.2f}", share])
     return _markdown(["processes", "target tokens/s", "times one process", "of the cores it has"], rows)
-
-
-def preparation_table(results: Results) -> str:
-    """Write preparation beside SentencePiece alone."""
-    rows = [
-        [
-            f"{point['line']}, {point['sentences']:,} sentences",
-            f"{point['value']}",
-            f"{point['sentencepiece']:.2f} s",
-            f"{point['preparation']:.2f} s",
-            f"{point['ratio']:.2f}",
-        ]
-        for point in results["panels"].get("preparation", [])
-    ]
-    return _markdown(["text", "threads", "SentencePiece", "preparing", "ratio"], rows) if rows else ""
 
 
 def _markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -150,8 +150,13 @@ def checksum(path: Path) -> str:
 
 
 def write_json(path: Path, values: Mapping[str, Any]) -> None:
-    """Write a JSON object for people to read as well."""
-    write_file(path, json.dumps(values, indent=2, ensure_ascii=False) + "\n")
+    """Write a JSON object, whole or not at all, for people to read as well."""
+    write_file(path, format_json(values))
+
+
+def format_json(values: Mapping[str, Any]) -> str:
+    """Return a JSON object as the text of a file, for people to read as well."""
+    return json.dumps(values, indent=2, ensure_ascii=False) + "\n"
 
 
 def read_json(path: Path, largest: int = 1 << 24) -> dict[str, Any]:

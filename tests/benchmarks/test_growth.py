@@ -11,7 +11,7 @@ from growing.fit import FULL, RESTRICTED, encoding_products, slope, training_pro
 from growing.models import make_batch
 from growing.picture import draw
 from growing.plan import PANELS, points
-from growing.table import dates_line, machine_line, preparation_table, processes_table, slopes_table
+from growing.table import dates_line, machine_line, processes_table, slopes_table
 
 ROOT = Path(__file__).parents[2]
 COMMAND = ROOT / "benchmarks" / "growth.py"
@@ -52,7 +52,7 @@ def test_the_page_shows_the_picture_of_what_was_measured(tmp_path: Path) -> None
     np.testing.assert_allclose(*places, atol=0.01)  # as machines round differently
 
 
-@pytest.mark.parametrize("write", [machine_line, dates_line, slopes_table, processes_table, preparation_table])
+@pytest.mark.parametrize("write", [machine_line, dates_line, slopes_table, processes_table])
 def test_the_page_has_what_was_measured(write: object) -> None:
     page = (ROOT / "docs" / "growth.md").read_text(encoding="utf-8")
     assert write(MEASURED) in page
@@ -61,7 +61,7 @@ def test_the_page_has_what_was_measured(write: object) -> None:
 @pytest.mark.parametrize("panel", PANELS.values(), ids=lambda panel: panel.name)
 def test_every_point_of_the_plan_was_measured(panel: object) -> None:
     found = {(one["line"], one["value"]) for one in MEASURED["panels"][panel.name]}
-    wanted = {(point.line, point.value) for point in points(panel, quick=False) if point.line != "embedded corpus"}
+    wanted = {(point.line, point.value) for point in points(panel, quick=False)}
     assert found == wanted
 
 

@@ -179,6 +179,18 @@ def test_the_size_of_chunks_changes_nothing(tmp_path: Path, corpus: Corpus, monk
     assert other.report == one.report
 
 
+@pytest.mark.parametrize("cores", [1, 3, 100])
+def test_the_number_of_threads_changes_nothing(
+    tmp_path: Path, corpus: Corpus, monkeypatch: pytest.MonkeyPatch, cores: int
+) -> None:
+    one = run(tmp_path / "one", corpus)
+    monkeypatch.setattr(preparing, "CHUNK", 7)
+    monkeypatch.setattr(preparing, "cores", lambda: cores)
+    other = run(tmp_path / "other", corpus)
+    assert other.train.fingerprint == one.train.fingerprint
+    assert texts(other) == PAIRS
+
+
 # ---- again -----------------------------------------------------------------------------------------------------------
 
 

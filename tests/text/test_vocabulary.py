@@ -48,9 +48,9 @@ def test_any_text_survives_encoding_and_decoding(text: str) -> None:
     assert all(END < token < len(VOCABULARY) for token in ids[:-1])
 
 
-@given(st.lists(any_text, max_size=5), st.integers(1, 3))
-def test_a_batch_gives_what_each_text_gives_alone(texts: list[str], threads: int) -> None:
-    assert VOCABULARY.encode_batch(texts, threads) == [VOCABULARY.encode(text) for text in texts]
+@given(st.lists(any_text, max_size=5))
+def test_a_batch_gives_what_each_text_gives_alone(texts: list[str]) -> None:
+    assert VOCABULARY.encode_batch(texts) == [VOCABULARY.encode(text) for text in texts]
 
 
 def test_special_ids_are_ignored_by_decoding() -> None:

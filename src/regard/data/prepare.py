@@ -12,7 +12,9 @@ from an even sample, and to encode it. So memory does not grow with the corpus. 
 """
 
 import gc
+import operator
 import shutil
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -41,8 +43,10 @@ __all__ = ["Prepared", "Report", "open_prepared", "prepare"]
 
 _SEGMENTATIONS = "segmentations"
 
-CHUNK = 8192
+CHUNK = 2048
 """Pairs that are read, encoded and written together."""
+
+_MOST_THREADS = 8  # that encode: an eighth of the work is done under Python's lock, so that more would only wait
 
 EncodedPairs = tuple[list[list[int]], list[list[int]]]
 """The ids of the sources, and those of as many targets."""
@@ -282,19 +286,24 @@ def _write_store(part: _Part, vocabulary: Vocabulary, job: Job) -> PartReport:
 
 
 def _encode_ahead(chunks: Iterable[PairChunk], vocabulary: Vocabulary) -> Iterator[tuple[PairChunk, EncodedPairs]]:
-    """Yield each chunk with its ids, while the next one is being encoded.
+    """Yield each chunk with its ids, while those that follow are being encoded, each by a thread of its own.
 
-    SentencePiece's threads work outside of Python's lock, so that reading and writing hardly add to their time.
+    SentencePiece works outside of Python's lock, so that reading and writing hardly add to its time. Its own threads
+    would share one chunk, and all of them wait while the last is done and its ids become Python's numbers.
     """
-    with ThreadPoolExecutor(1) as worker:
-        before: tuple[PairChunk, Future[EncodedPairs]] | None = None
+    threads = min(cores(), _MOST_THREADS)
+    with ThreadPoolExecutor(threads) as pool:
+        ahead: deque[tuple[PairChunk, Future[EncodedPairs]]] = deque()
         for chunk in chunks:
-            ahead = chunk, worker.submit(_encode_chunk, chunk, vocabulary)
-            if before is not None:
-                yield before[0], before[1].result()
-            before = ahead
-        if before is not None:
-            yield before[0], before[1].result()
+            ahead.append((chunk, pool.submit(_encode_chunk, chunk, vocabulary)))
+            if len(ahead) > threads:
+                yield _wait_for(*ahead.popleft())
+        while ahead:
+            yield _wait_for(*ahead.popleft())
+
+
+def _wait_for(chunk: PairChunk, encoded: Future[EncodedPairs]) -> tuple[PairChunk, EncodedPairs]:
+    return chunk, encoded.result()
 
 
 @contextmanager
@@ -310,7 +319,7 @@ def _without_looking_for_cycles() -> Iterator[None]:
 
 
 def _encode_chunk(chunk: PairChunk, vocabulary: Vocabulary) -> EncodedPairs:
-    encoded = vocabulary.encode_batch(chunk.sources + chunk.targets, threads=cores())
+    encoded = vocabulary.encode_batch(chunk.sources + chunk.targets)
     return encoded[: len(chunk.sources)], encoded[len(chunk.sources) :]
 
 
@@ -327,13 +336,14 @@ def _judge(
     """Return the outcome of each pair, as its place in `_OUTCOMES`: the first reason to drop it, if there is one."""
     lengths = np.array([list(map(len, sources)), list(map(len, targets))])  # (2, pairs)
     longer, shorter = lengths.max(axis=0), lengths.min(axis=0)
-    empty = np.array([_is_empty(source) or _is_empty(target) for source, target in zip(*chunk[:2], strict=True)])
+    empty = _are_empty(chunk.sources) | _are_empty(chunk.targets)
     reasons = [empty, repeated & part.drop_duplicates, longer > part.max_length, longer > part.max_ratio * shorter]
     return np.select(reasons, range(1, len(_OUTCOMES)), default=0)
 
 
-def _is_empty(text: str) -> bool:
-    return not text or text.isspace()
+def _are_empty(texts: Sequence[str]) -> NDArray[np.bool_]:
+    """Say of each text whether it is white space alone, or nothing."""
+    return np.fromiter(map(operator.not_, map(str.strip, texts)), bool, len(texts))
 
 
 def _byte_share(store: Store, vocabulary: Vocabulary) -> float:

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.errors import FileFormatError
-from regard.files import checksum, explain_disk_errors, new_folder, open_file, read_json, read_record, write_json
+from regard.files import checksum, explain_disk_errors, format_json, new_folder, open_file, read_json, read_record
 
 VERSION = 1
 
@@ -258,7 +258,8 @@ class StoreWriter:
         with self._stack:
             if error is not None:
                 raise error
-            write_json(self._partial / "store.json", asdict(self._describe()))
+            # As it is: all that is in a new folder is synced before it has its name.
+            (self._partial / "store.json").write_text(format_json(asdict(self._describe())), encoding="utf-8")
 
     def _describe(self) -> Description:
         digests = [file.digest for file in (self._tokens, self._offsets, self._lines)]

@@ -74,6 +74,8 @@ def _fields(message: bytes) -> Iterator[tuple[int, bytes]]:
 
 def _read_number(message: bytes, place: int) -> tuple[int, int]:
     """Return a number, seven bits a byte, and the place after it."""
+    if (byte := message[place]) < 0x80:  # as most are: this is called twice for each subword
+        return byte, place + 1
     value = 0
     for shift in range(0, 70, 7):
         byte = message[place]

@@ -102,14 +102,14 @@ class Vocabulary:
         text = _SURROGATES.sub("\ufffd", text)
         return self._unescape(self._processor.encode(self._escape(text), add_eos=True), text)
 
-    def encode_batch(self, texts: Sequence[str], threads: int = 1) -> list[list[int]]:
-        """Return the ids of each text, each with `END` at its end."""
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        """Return the ids of each text, each with `END` at its end; other threads of Python can run meanwhile."""
         marked = [number for number, text in enumerate(texts) if _SPACE in text]  # few, if any: the rest goes as it is
         escaped = list(texts)
         for number in marked:
             escaped[number] = self._escape(texts[number])
         try:
-            encoded: list[list[int]] = self._processor.encode(escaped, add_eos=True, num_threads=threads)
+            encoded: list[list[int]] = self._processor.encode(escaped, add_eos=True, num_threads=1)
         except (RuntimeError, TypeError, UnicodeEncodeError):  # a lone surrogate, in the words of several versions
             return [self.encode(text) for text in texts]
         for number in marked:
