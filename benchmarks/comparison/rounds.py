@@ -4,14 +4,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from comparison.children import Child, ChildError
 from comparison.job import Facts, Job, Setting
+from comparison.searching import find_setting
 from comparison.works import Entry, Work
 
 Say = Callable[[str], None]
-Measure = Callable[[Setting], Facts]
 
 
 @dataclass(frozen=True)
@@ -35,7 +34,7 @@ def compare(work: Work, entries: Sequence[Entry], plan: Plan, say: Say) -> Itera
             try:
                 child = stack.enter_context(_start(work, entry, plan))
                 known = plan.known_settings.get(entry.name)
-                setting = known if known is not None else find_setting(child.axes, child.measure, work.best)
+                setting = known if known is not None else find_setting(child.axes, child.measure, work.more_is_better)
                 say(f"  {entry.name}: {describe_setting(setting)}")
                 found[entry.name] = {"precision": entry.precision, "setting": setting, "figures": []}
                 at_work[entry.name] = child
@@ -67,20 +66,6 @@ def _measure_once(child: Child, facts: Facts, wants_outputs: bool, name: str, sa
     facts["figures"].append(measured.pop("figure"))
     facts |= measured
     say(f"  {name}: {facts['figures'][-1]:,.1f}")
-
-
-def find_setting(axes: Mapping[str, Sequence[Any]], measure: Measure, best: Callable[[float, float], float]) -> Setting:
-    """Return the setting that does best on a sample: one part of it after the other, from the first values on."""
-    setting = {name: values[0] for name, values in axes.items()}
-    for name, values in axes.items():
-        if len(values) == 1:
-            continue
-        tried = [measure({**setting, name: value, "sample": True})["figure"] for value in values]
-        leader = tried[0]
-        for figure in tried:
-            leader = best(leader, figure)
-        setting[name] = values[tried.index(leader)]
-    return setting
 
 
 def describe_setting(setting: Setting) -> str:

@@ -66,10 +66,6 @@ class Work:
         search = {0: "", 1: ", greedy", 4: ", beam 4"}[self.beam]
         return f"{_TITLES[self.kind]}: {self.shape}{search}"
 
-    def best(self, one: float, other: float) -> float:
-        """Return the better of two figures."""
-        return max(one, other) if self.more_is_better else min(one, other)
-
 
 @dataclass(frozen=True)
 class Goal:

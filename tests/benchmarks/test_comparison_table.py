@@ -2,7 +2,7 @@ import json
 from pathlib import Path
 
 import pytest
-from comparison.rounds import describe_setting, find_setting
+from comparison.rounds import describe_setting
 from comparison.table import find_ratio, goals_table, report, standing, work_table
 from comparison.works import GOALS, WORKS, Goal
 
@@ -95,26 +95,6 @@ def test_a_report_can_be_written_from_what_json_gives_back():
     assert "a processor, 2 cores" in told
     assert "commit abc" in told
     assert "versions: torch 1" in told
-
-
-# ---- trying settings -------------------------------------------------------------------------------------------------
-
-
-def test_the_best_setting_is_found_part_by_part():
-    asked = []
-
-    def measure(setting):
-        asked.append(setting)
-        return {"figure": {1: 5, 2: 9}[setting["threads"]] + {8: 0, 16: 3, 32: 1}[setting["batch"]]}
-
-    axes = {"threads": [1, 2], "batch": [8, 16, 32]}
-    assert find_setting(axes, measure, max) == {"threads": 2, "batch": 16}
-    assert find_setting(axes, measure, min) == {"threads": 1, "batch": 8}
-    assert all(setting["sample"] for setting in asked)
-
-
-def test_what_has_one_value_is_not_tried():
-    assert find_setting({"batch": [1]}, lambda setting: pytest.fail("tried"), max) == {"batch": 1}
 
 
 def test_settings_are_told_in_words():

@@ -79,7 +79,6 @@ def _translator(job: Job) -> Translate:
     def translate(groups: Sequence[Group], setting: Setting) -> list[list[int]]:
         workers, threads = setting["workers_threads"]
         if (workers, threads) not in opened:
-            opened.clear()
             opened[workers, threads] = ctranslate2.Translator(
                 path, compute_type=job.precision, inter_threads=workers, intra_threads=threads
             )
