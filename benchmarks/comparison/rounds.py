@@ -74,6 +74,8 @@ def describe_setting(setting: Setting) -> str:
     for name, value in setting.items():
         if name == "workers_threads":
             words.append(f"{value[0]} × {value[1]} threads")
+        elif name == "processes_threads":
+            words.append(describe_setting({"processes": value[0], "threads": value[1]}))
         elif name == "threads":
             words.append(f"{value} thread{'s' if value > 1 else ''}")
         elif name == "processes":
