@@ -64,6 +64,8 @@ def _measure_once(child: Child, facts: Facts, wants_outputs: bool, name: str, sa
         say(f"  {name}: {error}")
         return
     facts["figures"].append(measured.pop("figure"))
+    if (chosen := measured.pop("chosen", None)) is not None and chosen not in facts.setdefault("chosen", []):
+        facts["chosen"].append(chosen)
     facts |= measured
     say(f"  {name}: {facts['figures'][-1]:,.1f}")
 

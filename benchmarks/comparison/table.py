@@ -89,7 +89,7 @@ def _row(work: Work, facts: Mapping[str, Any]) -> list[str]:
         return ["–", "", facts["failure"].splitlines()[0], ""]
     figures = [figure / _GIGA if work.kind == "memory" else figure for figure in facts["figures"]]
     same = f"{facts['same_as_ours']:.0%}" if "same_as_ours" in facts else ""
-    setting = describe_setting({**facts["setting"], **facts.get("chosen", {})})
+    setting = " or ".join(describe_setting({**facts["setting"], **chosen}) for chosen in facts.get("chosen", [{}]))
     return [_number(median(figures)), f"{_number(min(figures))}–{_number(max(figures))}", setting, same]
 
 

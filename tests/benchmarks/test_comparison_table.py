@@ -72,6 +72,12 @@ def test_a_table_shows_medians_spread_and_failures():
     assert "not installed: no such package" in lines[-1]
 
 
+def test_everything_that_a_toolkit_chose_by_itself_is_shown():
+    choices = [{"processes": 2, "threads": 1}, {"processes": 1, "threads": 2}]
+    shown = work_table(WORKS["training-tiny"], {"regard": entry(1, 2, 3, chosen=choices)})
+    assert "| 2 processes, 1 thread or 1 process, 2 threads |" in shown
+
+
 def test_memory_is_shown_in_gigabytes():
     shown = work_table(WORKS["memory-base"], {"regard": entry(1.5e9, 2.5e9, 2e9)})
     assert "| regard | 2.00 | 1.50–2.50 |" in shown
