@@ -61,6 +61,11 @@ class Work:
         return self.kind in ("training", "translation")
 
     @property
+    def varies(self) -> bool:
+        """Say whether a second round may tell something else than the first; memory hardly differs."""
+        return self.kind != "memory"
+
+    @property
     def title(self) -> str:
         """The work in words."""
         search = {0: "", 1: ", greedy", 4: ", beam 4"}[self.beam]
@@ -113,3 +118,4 @@ GOALS = (
     Goal("translation, tiny, beam 4", "translation-tiny-beam", None, 1.0, 1.5),
     Goal("one sentence, tiny, beam 4 (time)", "latency-tiny-beam", None, 1.5, 1.0),
 )
+WITH_GOALS = [name for name in WORKS if any(goal.work == name for goal in GOALS)]

@@ -72,6 +72,12 @@ def test_a_table_shows_medians_spread_and_failures():
     assert "not installed: no such package" in lines[-1]
 
 
+def test_who_did_fewer_rounds_is_said_to():
+    lines = work_table(MORE, {"regard": entry(10, 12), "CTranslate2": entry(2)}).splitlines()
+    assert lines[2].startswith("| regard | 11.0 | 10.0–12.0 |")
+    assert lines[3].startswith("| CTranslate2 | 2.00 | far behind, one round |")
+
+
 def test_everything_that_a_toolkit_chose_by_itself_is_shown():
     choices = [{"processes": 2, "threads": 1}, {"processes": 1, "threads": 2}]
     shown = work_table(WORKS["training-tiny"], {"regard": entry(1, 2, 3, chosen=choices)})
@@ -106,6 +112,7 @@ def test_a_report_can_be_written_from_what_json_gives_back():
 def test_settings_are_told_in_words():
     assert describe_setting({"workers_threads": (2, 1), "batch": 8}) == "2 × 1 threads, batch 8"
     assert describe_setting({"processes": 2, "threads": 1}) == "2 processes, 1 thread"
+    assert describe_setting({"processes_threads": (1, 2)}) == "1 process, 2 threads"
     assert describe_setting({}) == "as it comes"
 
 
