@@ -1,6 +1,6 @@
 """Is regard faster? Train and translate with it and with other toolkits, in turns, at the same work.
 
-    python benchmarks/compare.py                                   everything, in about three quarters of an hour
+    python benchmarks/compare.py                                   everything; three quarters of an hour, by estimate
     python benchmarks/compare.py --only training-tiny --quick      one work, a short look
     python benchmarks/compare.py --peers ctranslate2,transformers  only against these
     python benchmarks/compare.py --table                           the tables of what was measured before
