@@ -5,6 +5,7 @@ import os
 import platform
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -43,6 +44,7 @@ def run(options: Options) -> None:
     results["versions"] |= _all_versions(pythons)
     for name in options.works:
         say(WORKS[name].title)
+        started = time.monotonic()
         known = results["works"].get(name, {}).get("entries", {}) if options.keep_settings else {}
         plan = _plan(WORKS[name], options, pythons, known)
         missing = _missing_entries(WORKS[name], failures)
@@ -53,6 +55,7 @@ def run(options: Options) -> None:
             results["works"][name] = {**facts, "rounds": rounds, "entries": found | missing}
             options.out.parent.mkdir(parents=True, exist_ok=True)
             options.out.write_text(json.dumps(results, indent=1) + "\n")
+        say(f"  {(time.monotonic() - started) / 60:.1f} minutes")
 
 
 def _plan(work: Work, options: Options, pythons: Mapping[str, Path], known: Mapping[str, Facts]) -> Plan:
@@ -60,7 +63,8 @@ def _plan(work: Work, options: Options, pythons: Mapping[str, Path], known: Mapp
     logs.mkdir(exist_ok=True)
     materials = make_materials(SHAPES[work.shape], options.folder / "materials")
     settings = {entry: facts["setting"] for entry, facts in known.items() if "setting" in facts}
-    return Plan(pythons, materials, logs, options.rounds, options.quick, settings)
+    rounds = options.rounds if work.varies else 1
+    return Plan(pythons, materials, logs, rounds, options.quick, settings)
 
 
 def _missing_entries(work: Work, failures: Mapping[str, str]) -> dict[str, Facts]:

@@ -42,10 +42,11 @@ class Job:
         """Return what a material in JSON says."""
         return json.loads(self.material(name).read_text())
 
-    def steps(self) -> tuple[int, int]:
+    def steps(self, sample: bool = False) -> tuple[int, int]:
         """Return how many steps of training warm up, and how many are measured."""
         warmup, steps = self.shape.warmup_steps, self.shape.steps
-        return (max(1, warmup // 3), max(2, steps // 3)) if self.quick or self.kind == "memory" else (warmup, steps)
+        few = sample or self.quick or self.kind == "memory"
+        return (max(1, warmup // 3), max(2, steps // 3)) if few else (warmup, steps)
 
     def to_json(self) -> str:
         """Write the job as a child's argument."""

@@ -51,7 +51,7 @@ BASE = Shape(
     mean_length=28,
     pairs=10_000,
     warmup_steps=2,
-    steps=6,
+    steps=4,
     translated_lengths=(52, 28, 20, 12),
     sentences_a_length=32,
 )

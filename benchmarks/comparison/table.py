@@ -80,17 +80,20 @@ def goals_table(results: Mapping[str, Any]) -> str:
 
 def work_table(work: Work, entries: Entries) -> str:
     """Write one work's figures, an entry a line."""
-    rows = [[name, *_row(work, facts)] for name, facts in entries.items()]
+    rounds = max((len(facts["figures"]) for facts in entries.values() if "figures" in facts), default=0)
+    rows = [[name, *_row(work, facts, rounds)] for name, facts in entries.items()]
     return _markdown([work.title, f"median, {work.unit}", "lowest–highest", "setting", "same output"], rows)
 
 
-def _row(work: Work, facts: Mapping[str, Any]) -> list[str]:
+def _row(work: Work, facts: Mapping[str, Any], rounds: int) -> list[str]:
     if "failure" in facts:
         return ["–", "", facts["failure"].splitlines()[0], ""]
     figures = [figure / _GIGA if work.kind == "memory" else figure for figure in facts["figures"]]
     same = f"{facts['same_as_ours']:.0%}" if "same_as_ours" in facts else ""
-    setting = describe_setting({**facts["setting"], **facts.get("chosen", {})})
-    return [_number(median(figures)), f"{_number(min(figures))}–{_number(max(figures))}", setting, same]
+    setting = " or ".join(describe_setting({**facts["setting"], **chosen}) for chosen in facts.get("chosen", [{}]))
+    whole = len(figures) == rounds
+    spread = f"{_number(min(figures))}–{_number(max(figures))}" if whole else "far behind, one round"
+    return [_number(median(figures)), spread, setting, same]
 
 
 def _number(value: float) -> str:

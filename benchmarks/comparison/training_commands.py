@@ -38,8 +38,7 @@ def training(job: Job, name: str, prepare: Command, read_speed: Callable[[str, L
     def measure(setting: Setting) -> Facts:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
-        warmup, steps = job.steps()
-        length = Length(warmup, max(2, steps // 3) if setting.get("sample") else steps)
+        length = Length(*job.steps(sample=setting.get("sample", False)))
         command = prepare(folder, length)
         variables = {"OMP_NUM_THREADS": str(setting["threads"]), "MKL_NUM_THREADS": str(setting["threads"])}
         if job.kind == "memory":

@@ -22,7 +22,7 @@ def translation(job: Job, translate: Translate, axes: Mapping[str, Sequence[Any]
     def measure(setting: Setting) -> Facts:
         groups = [group[: max(1, len(group) // _QUICK)] for group in everything] if job.quick else everything
         if setting.get("sample"):
-            groups = groups[::2]  # whole groups, as in parts of them large batches would all be the same
+            groups = groups[1::2]  # whole groups, as in parts of them large batches would all be the same
         warm_up(setting)
         started = time.perf_counter()
         found = translate(groups, setting)
@@ -58,14 +58,13 @@ def sizes(job: Job, *candidates: int) -> list[int]:
 
 def _warmer(translate: Translate, groups: Sequence[Group]) -> Callable[[Setting], None]:
     """Return what translates a few sentences, not measured, when a setting is new: some load models only then."""
-    last: Setting = {}
+    seen: list[Setting] = []
 
     def warm_up(setting: Setting) -> None:
-        nonlocal last
         values = {name: value for name, value in setting.items() if name not in ("sample", "outputs")}
-        if values != last:
+        if values not in seen:
             translate([group[:2] for group in groups], setting)
-            last = values
+            seen.append(values)
 
     return warm_up
 

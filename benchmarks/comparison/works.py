@@ -61,14 +61,15 @@ class Work:
         return self.kind in ("training", "translation")
 
     @property
+    def varies(self) -> bool:
+        """Say whether a second round may tell something else than the first; memory hardly differs."""
+        return self.kind != "memory"
+
+    @property
     def title(self) -> str:
         """The work in words."""
         search = {0: "", 1: ", greedy", 4: ", beam 4"}[self.beam]
         return f"{_TITLES[self.kind]}: {self.shape}{search}"
-
-    def best(self, one: float, other: float) -> float:
-        """Return the better of two figures."""
-        return max(one, other) if self.more_is_better else min(one, other)
 
 
 @dataclass(frozen=True)
@@ -117,3 +118,4 @@ GOALS = (
     Goal("translation, tiny, beam 4", "translation-tiny-beam", None, 1.0, 1.5),
     Goal("one sentence, tiny, beam 4 (time)", "latency-tiny-beam", None, 1.5, 1.0),
 )
+WITH_GOALS = [name for name in WORKS if any(goal.work == name for goal in GOALS)]

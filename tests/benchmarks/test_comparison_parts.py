@@ -67,7 +67,7 @@ def test_a_sample_is_every_second_group_whole_so_that_batch_sizes_differ():
     engine = translation(JOB, echo, {})
     assert len(engine.measure({"outputs": True})["outputs"]) == 16
     outputs = engine.measure({"outputs": True, "sample": True})["outputs"]
-    assert outputs == [[5, 6]] * 8
+    assert outputs == [[7, 8, 9]] * 8
 
 
 def test_one_at_a_time_means_one_at_a_time():
@@ -92,9 +92,9 @@ def test_a_setting_is_warmed_up_when_it_is_new():
         return echo(groups, setting)
 
     engine = translation(JOB, note, {})
-    for threads, sample in ((1, True), (1, False), (2, True)):
+    for threads, sample in ((1, True), (1, False), (2, True), (1, True)):
         engine.measure({"threads": threads, "sample": sample})
-    assert seen == [(1, 4), (1, 8), (1, 16), (2, 4), (2, 8)]
+    assert seen == [(1, 4), (1, 8), (1, 16), (2, 4), (2, 8), (1, 8)]
 
 
 @pytest.mark.parametrize("change", [lambda ids: ids[:-2], lambda ids: [*ids, 5, 5]], ids=["shorter", "longer"])

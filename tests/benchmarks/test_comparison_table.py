@@ -2,7 +2,7 @@ import json
 from pathlib import Path
 
 import pytest
-from comparison.rounds import describe_setting, find_setting
+from comparison.rounds import describe_setting
 from comparison.table import find_ratio, goals_table, report, standing, work_table
 from comparison.works import GOALS, WORKS, Goal
 
@@ -72,6 +72,18 @@ def test_a_table_shows_medians_spread_and_failures():
     assert "not installed: no such package" in lines[-1]
 
 
+def test_who_did_fewer_rounds_is_said_to():
+    lines = work_table(MORE, {"regard": entry(10, 12), "CTranslate2": entry(2)}).splitlines()
+    assert lines[2].startswith("| regard | 11.0 | 10.0–12.0 |")
+    assert lines[3].startswith("| CTranslate2 | 2.00 | far behind, one round |")
+
+
+def test_everything_that_a_toolkit_chose_by_itself_is_shown():
+    choices = [{"processes": 2, "threads": 1}, {"processes": 1, "threads": 2}]
+    shown = work_table(WORKS["training-tiny"], {"regard": entry(1, 2, 3, chosen=choices)})
+    assert "| 2 processes, 1 thread or 1 process, 2 threads |" in shown
+
+
 def test_memory_is_shown_in_gigabytes():
     shown = work_table(WORKS["memory-base"], {"regard": entry(1.5e9, 2.5e9, 2e9)})
     assert "| regard | 2.00 | 1.50–2.50 |" in shown
@@ -97,29 +109,10 @@ def test_a_report_can_be_written_from_what_json_gives_back():
     assert "versions: torch 1" in told
 
 
-# ---- trying settings -------------------------------------------------------------------------------------------------
-
-
-def test_the_best_setting_is_found_part_by_part():
-    asked = []
-
-    def measure(setting):
-        asked.append(setting)
-        return {"figure": {1: 5, 2: 9}[setting["threads"]] + {8: 0, 16: 3, 32: 1}[setting["batch"]]}
-
-    axes = {"threads": [1, 2], "batch": [8, 16, 32]}
-    assert find_setting(axes, measure, max) == {"threads": 2, "batch": 16}
-    assert find_setting(axes, measure, min) == {"threads": 1, "batch": 8}
-    assert all(setting["sample"] for setting in asked)
-
-
-def test_what_has_one_value_is_not_tried():
-    assert find_setting({"batch": [1]}, lambda setting: pytest.fail("tried"), max) == {"batch": 1}
-
-
 def test_settings_are_told_in_words():
     assert describe_setting({"workers_threads": (2, 1), "batch": 8}) == "2 × 1 threads, batch 8"
     assert describe_setting({"processes": 2, "threads": 1}) == "2 processes, 1 thread"
+    assert describe_setting({"processes_threads": (1, 2)}) == "1 process, 2 threads"
     assert describe_setting({}) == "as it comes"
 
 

@@ -79,7 +79,6 @@ def _translator(job: Job) -> Translate:
     def translate(groups: Sequence[Group], setting: Setting) -> list[list[int]]:
         workers, threads = setting["workers_threads"]
         if (workers, threads) not in opened:
-            opened.clear()
             opened[workers, threads] = ctranslate2.Translator(
                 path, compute_type=job.precision, inter_threads=workers, intra_threads=threads
             )
@@ -99,17 +98,14 @@ def _translator(job: Job) -> Translate:
     return translate
 
 
-_THREADS = [(2, 1), (1, 2), (1, 1)]
-
-
 def many(job: Job) -> Engine:
     """Translate many sentences at a time."""
-    return translation(job, _translator(job), {"workers_threads": _THREADS[:2], "batch": sizes(job, 16, 8, 32, 64)})
+    return translation(job, _translator(job), {"workers_threads": [(2, 1), (1, 2)], "batch": sizes(job, 16, 8, 32, 64)})
 
 
 def alone(job: Job) -> Engine:
     """Translate one sentence at a time."""
-    return latency(job, _translator(job), {"workers_threads": _THREADS[1:], "batch": [1]})
+    return latency(job, _translator(job), {"workers_threads": [(1, 1), (1, 2)], "batch": [1]})
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from comparison.job import Engine, Facts, Job, Setting, serve
 from comparison.materials import model_settings
 from comparison.translating import Group, Translate, latency, translation
 from regard.text.vocabulary import Vocabulary
+from regard.training.run import Run
 
 # ---- training --------------------------------------------------------------------------------------------------------
 
@@ -34,10 +35,10 @@ def training(job: Job) -> Engine:
         peak = peak_memory(command) if job.kind == "memory" else None
         if peak is None:
             run(command)
-        events = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
+        events = [json.loads(line) for line in Run(out).log.read_text().splitlines()]
         first, *_, last = [event for event in events if event["event"] == "training"]
         steps, tokens, seconds = (last[name] - first[name] for name in ("step", "target_tokens", "seconds"))
-        workforce = json.loads((out / "processes.json").read_text())
+        workforce = json.loads(Run(out).workforce.read_text())
         chosen = {name: workforce[name] for name in ("processes", "threads")}
         return {"figure": peak or tokens / seconds, "tokens_a_step": tokens / steps, "chosen": chosen}
 
