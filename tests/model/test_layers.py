@@ -123,3 +123,15 @@ def test_dropout_inside_the_feed_forward_network_falls_behind_the_activation():
     kept = inner[0] != 0
     assert torch.equal(inner[0], 2 * inner[1] * kept)
     assert 0.2 < kept[inner[1] > 0].float().mean() < 0.8
+
+
+@pytest.mark.parametrize("layer", [EncoderLayer, DecoderLayer])
+def test_a_gain_scales_the_first_weights_of_what_is_added_and_nothing_else(layer):
+    def made(**options):
+        torch.manual_seed(5)
+        return dict(layer(shape(attention_bias=True, **options)).named_parameters())
+
+    usual, small = made(), made(initial_gain=0.25)
+    added = {name for name in usual if name.rpartition(".")[0].endswith(("attention.output", "feed_forward.outer"))}
+    assert len(added) == (4 if layer is EncoderLayer else 6)
+    assert all(torch.equal(small[name], usual[name] * (0.25 if name in added else 1)) for name in usual)

@@ -18,7 +18,8 @@ from regard.training.loop import train
 from regard.training.validation import validation_loss
 
 OPTIONS = {
-    "consistency": {"consistency": 5.0},
+    "consistency": {"consistency": 5.0, "consistency_start": 2},
+    "initial gain": {"model": {"initial_gain": 0.2}},
     "exponential average": {"average": "exponential", "average_decay": 0.8},
     "attention dropout": {"model": {"attention_dropout": 0.2}},
     "activation dropout": {"model": {"activation_dropout": 0.2}},

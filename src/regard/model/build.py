@@ -24,6 +24,7 @@ def build_model(settings: ModelSettings, vocabulary_size: int) -> Transformer:
         neighbours=settings.neighbours,
         attention_dropout=settings.attention_dropout,
         activation_dropout=settings.activation_dropout,
+        initial_gain=settings.initial_gain,
     )
     source = Embedding(vocabulary_size, settings.d_model)
     target = source if settings.embeddings == "shared" else Embedding(vocabulary_size, settings.d_model)

@@ -1,6 +1,6 @@
 """How weights begin: Glorot's uniform bound for linear maps, variance 1/d_model for embeddings."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -17,6 +17,13 @@ def glorot(linear: nn.Linear, widths: Sequence[int] = ()) -> nn.Linear:
     if linear.bias is not None:
         nn.init.zeros_(linear.bias)
     return linear
+
+
+def shrink(linears: Iterable[nn.Linear], gain: float) -> None:
+    """Multiply first weights, biases included, by a factor."""
+    with torch.no_grad():
+        for parameter in (parameter for linear in linears for parameter in linear.parameters()):
+            parameter.mul_(gain)
 
 
 def embedding_matrix(rows: int, d_model: int) -> nn.Parameter:

@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 from regard.model.attention import CrossAttention, KeysValues, SelfAttention
 from regard.model.dropout import Dropout, draw
-from regard.model.initial import glorot
+from regard.model.initial import glorot, shrink
 from regard.model.past import Past
 from regard.native.functions import can_join, join
 
@@ -38,6 +38,7 @@ class LayerShape:
     neighbours: int | None = None
     attention_dropout: float = 0.0
     activation_dropout: float = 0.0
+    initial_gain: float = 1.0
 
 
 class Residual(nn.Module):
@@ -98,6 +99,7 @@ class EncoderLayer(nn.Module):
         self.feed_forward = _feed_forward(shape)
         self.self_attention_residual = _residual(shape)
         self.feed_forward_residual = _residual(shape)
+        shrink((self.self_attention.output, self.feed_forward.outer), shape.initial_gain)
 
     def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
         """Return (B, S, D); `mask` is (B, 1, 1, S)."""
@@ -120,6 +122,8 @@ class DecoderLayer(nn.Module):
         self.self_attention_residual = _residual(shape)
         self.cross_attention_residual = _residual(shape)
         self.feed_forward_residual = _residual(shape)
+        adding = self.self_attention.output, self.cross_attention.output, self.feed_forward.outer
+        shrink(adding, shape.initial_gain)
 
     def forward(self, x: Tensor, memory: Tensor, mask: Tensor | None) -> Tensor:
         """Return (B, T, D) for all positions at once; `memory` is (B, S, D), `mask` (B, 1, 1, S).

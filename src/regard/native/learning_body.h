@@ -43,7 +43,8 @@ typedef struct {
     const Lesson *lesson;
     float *gradient; /* of all weights, as they lie; NULL: not wanted */
     double *sums;
-    float *memory, *end;         /* what is kept; where the next goes, and where it ends */
+    float *memory;               /* of all that follows; NULL: it is only counted */
+    size_t used;                 /* floats of it */
     Group group;
     Kept *encoder, *decoder;     /* by layers */
     float *source, *target;      /* what the first layers read */
@@ -56,8 +57,8 @@ static inline int projected_width(const Trained *m) { return m->heads * (2 * m->
 static inline int mixed_width(const Trained *m) { return m->heads * m->d_v; }
 
 static float *take(Worker *w, size_t count) {
-    float *taken = w->end;
-    w->end += (count + WIDTH - 1) / WIDTH * WIDTH;
+    float *taken = w->memory ? w->memory + w->used : NULL;
+    w->used += (count + LINE - 1) / LINE * LINE;
     return taken;
 }
 
@@ -401,7 +402,7 @@ static float *cut_memory(Worker *w, int longest) {
     int projected = projected_width(m), mixed = mixed_width(m), keys = m->heads * m->d_k;
     int widest = m->d_ff > mixed + keys ? m->d_ff : mixed + keys, broadest = widest > projected ? widest : projected;
     broadest = broadest > m->d_model ? broadest : m->d_model;
-    w->end = w->memory;
+    w->used = 0;
     w->source = take(w, (size_t)source * m->d_model);
     w->target = take(w, (size_t)target * m->d_model);
     for (int number = 0; number < m->encoder_layers; number++) keep_layer(w, w->encoder + number, source, 0);
@@ -508,12 +509,11 @@ static int learn_share(const Trained *model, const Lesson *lesson, const Range *
         w.group.source.total += lesson->source_lengths[sentence];
         w.group.target.total += lesson->target_lengths[sentence];
     }
-    for (int number = thread; number < count; number += lesson->threads) { /* how much memory it takes, from nowhere on */
+    for (int number = thread; number < count; number += lesson->threads) {
         cut_memory(&w, open_group(&w, ranges + number));
-        size_t size = w.end - w.memory + WIDTH;
-        largest = size > largest ? size : largest;
+        largest = w.used > largest ? w.used : largest;
     }
-    w.memory = malloc(largest * sizeof(float));
+    w.memory = make_floats(largest);
     if (!w.memory) goto end;
     for (int number = thread; number < count && done; number += lesson->threads) {
         int longest = open_group(&w, ranges + number);

@@ -246,7 +246,7 @@ int NAME(loss)(const Loss *loss) {
     ptrdiff_t width = loss->d_model, room = padded + WIDTH, blocks = (loss->vocabulary + BLOCK - 1) / BLOCK;
     ptrdiff_t rows = loss->hidden_grad || loss->weight_grad ? loss->vocabulary : BLOCK;
     ptrdiff_t doubled = passes == 2 ? 2 * padded * width : 0;
-    float *work = malloc((2 * padded * width + (3 * blocks + 3 + rows) * room + doubled) * sizeof(float));
+    float *work = make_floats(2 * padded * width + (3 * blocks + 3 + rows) * room + doubled);
     int64_t *targets = malloc(padded * sizeof(int64_t));
     if (!work || !targets) {
         free(work);

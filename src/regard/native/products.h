@@ -5,6 +5,7 @@
  * 0 to 255 (128 added), inputs -127 to 127, and the 128 comes off again at the end, times the sum of a row's inputs. */
 
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Weights are read once from end to end, so that memory can be asked for them well before they are needed: the
@@ -13,6 +14,12 @@
 #define ask_for(address) _mm_prefetch((const char *)(address) + AHEAD, _MM_HINT_T0)
 
 enum { PANEL = 2 * WIDTH, CHUNK = 18 * ROWS }; /* outputs of a panel; rows that share a pass over the weights */
+
+/* Memory for floats that begins with a line of the cache, so that no vector lies across two lines. */
+enum { LINE = 16 };
+static float *make_floats(size_t count) {
+    return aligned_alloc(LINE * sizeof(float), (count + LINE) / LINE * LINE * sizeof(float));
+}
 
 static inline int rounded_up(int number, int unit) { return (number + unit - 1) / unit * unit; }
 
