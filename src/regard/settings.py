@@ -77,9 +77,9 @@ class ModelSettings(Section):
         1.0,
         gt=0,
         le=10,
-        description="Factor of the first weights of what each sub-layer adds to its residual block. Below 1 a layer begins "
-        "as little more than its input, so that words get through to where they are looked at: small corpora are learned "
-        "in fewer epochs. Departs from the paper; 1: none.",
+        description="Factor of the first weights of what each sub-layer adds to its residual block. Below 1 a layer "
+        "begins as little more than its input, so that words get through to where they are looked at: small corpora "
+        "are learned in fewer epochs. Departs from the paper; 1: none.",
     )
     positions: Literal["sinusoidal", "learned"] = Field(
         "sinusoidal", description="Sines and cosines (§3.5), or a learned table as in Table 3 (E)."
