@@ -42,6 +42,16 @@ def finished_run(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
     return out
 
 
+@pytest.fixture(scope="session")
+def dropless_run(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same without dropout, whose draws depend on who computes: torch or the compiled library."""
+    from regard.training.loop import train
+
+    out = tmp_path_factory.mktemp("runs") / "dropless"
+    train(recipe(corpus, model={"dropout": 0.0}), out, display=QuietDisplay(), processes=1, threads=1)
+    return out
+
+
 MakeRun = Callable[..., Path]
 
 

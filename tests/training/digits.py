@@ -18,7 +18,7 @@ Task = Callable[[list[str]], list[str]]
 
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
 TORCHRUN = str(Path(sys.executable).parent / "torchrun")
-MODEL = {"d_model": 16, "d_ff": 32, "heads": 2, "encoder_layers": 1, "decoder_layers": 1}
+MODEL = {"d_model": 32, "d_ff": 32, "heads": 2, "encoder_layers": 1, "decoder_layers": 1}
 TRAINING = {
     "steps": 12,
     "batch_tokens": 160,

@@ -9,6 +9,7 @@ import pytest
 from digits import ENVIRONMENT, recipe, same_weights
 from disks import PAGE, SmallDisk, mounted
 
+from regard.data import duplicates
 from regard.data.prepare import prepare
 from regard.errors import DiskError
 from regard.progress import QuietDisplay
@@ -98,8 +99,9 @@ def test_a_model_that_does_not_fit(disk, run, corpus, finished_run):
     goes_on(recipe(corpus), out, disk, finished_run)
 
 
-def test_data_that_does_not_fit_wherever_the_room_ends(disk, corpus, finished_run):
+def test_data_that_does_not_fit_wherever_the_room_ends(disk, corpus, finished_run, monkeypatch):
     """Settings, scratch files of the search for repeats, vocabulary, stores: each of them meets the end of the disk."""
+    monkeypatch.setattr(duplicates, "_ROWS_AT_ONCE", 1)  # as in a large corpus
     out, settings = disk.path / "run", recipe(corpus)
     seen = []
     for pages in (0, 4, 16, *range(62, 200, 2)):

@@ -7,6 +7,8 @@ from digits import recipe
 
 from regard.errors import FileFormatError, UserError
 from regard.launch import Launch
+from regard.model.build import build_model
+from regard.native.library import find_library
 from regard.training import processes
 from regard.training.processes import Workforce, choose_workforce, launched_workforce
 from regard.training.run import Run
@@ -19,6 +21,8 @@ def choose(tmp_path, corpus, prepared, machine, monkeypatch):
     def make(count=None, threads=None, gain=None, available=4, **training):
         monkeypatch.setattr(processes, "cores", lambda: available)
         monkeypatch.setattr(processes, "_measure_threads", lambda *_: gain)
+        if gain is not None:  # as where torch trains
+            monkeypatch.setattr(processes, "native_library_for", lambda *_: None)
         return choose_workforce(Run(tmp_path), recipe(corpus, **training), prepared, machine, count, threads)
 
     return make
@@ -60,6 +64,13 @@ def test_threads_are_used_only_if_they_are_worth_as_much_as_processes(choose, ga
     assert numbers(choose(gain=gain)) == expected
 
 
+@pytest.mark.skipif(find_library() is None, reason="no compiled library here")
+def test_the_compiled_library_trains_in_one_process_with_all_cores(choose):
+    chosen = choose()
+    assert numbers(chosen) == (1, 4)
+    assert "sentences of its own" in chosen.describe()
+
+
 def test_there_are_never_more_processes_than_pieces_of_a_step(choose):
     assert numbers(choose(gain=1.0, batch_tokens=80)) == (2, 2)
 
@@ -98,6 +109,8 @@ def test_a_file_that_says_something_else_is_named(choose, tmp_path, found):
 def test_the_measurement_gives_a_ratio_and_leaves_the_threads_alone(corpus, prepared, machine):
     import torch
 
+    settings = recipe(corpus)
+    model = build_model(settings.model, len(prepared.vocabulary))
     before = torch.get_num_threads()
-    assert processes._measure_threads(recipe(corpus), prepared, machine, 2) > 0
+    assert processes._measure_threads(model, settings, prepared, machine, 2) > 0
     assert torch.get_num_threads() == before

@@ -21,7 +21,9 @@ from regard.native.library import LessonStruct, Library, NormStruct, TrainedLaye
 from regard.tokens import PAD
 
 _POSITIONS = 256  # of the table of positions at first; it grows
-_ROWS = 512  # target tokens that a thread works on at a time: enough for products at full speed, few for memory
+_ROWS = 512  # target tokens that a thread works on at a time, at most: enough for products at full speed,
+_NUMBERS = 1 << 17  # but of a wide model fewer, for memory: so many numbers of width d_model, if these are
+_FEWEST = 256  # as many rows at least
 _TOKENS = 288  # of them whose logits are held at a time; a whole number of panels and of tiles
 _LOGITS = 1 << 24  # but no more than these, 64 MiB
 
@@ -84,7 +86,7 @@ class NativeLearner:
         gradients, sums = self._gradients(threads), np.zeros((threads, 4))
         self._reach(max(batch.src.shape[1], reads.shape[1]))
         lesson = LessonStruct(
-            *(len(batch.src), threads, _ROWS, self._chunk(), passes),
+            *(len(batch.src), threads, self._rows(), self._chunk(), passes),
             *map(_place, (*lengths, *tokens)),
             seed % 2**64,
             *(dropped_levels(self._dropout) - LEVELS // 2, self._dropout > 0, 1 / (1 - self._dropout)),
@@ -108,6 +110,10 @@ class NativeLearner:
         smoothed = (1 - self._smoothing) * plain + self._smoothing * uniform
         objective = smoothed + consistency / 4 * divergence
         return Loss(*(torch.tensor(number, dtype=torch.float64) for number in (objective, smoothed, plain)))
+
+    def _rows(self) -> int:
+        """Return how many target tokens a thread works on at a time."""
+        return min(_ROWS, max(_FEWEST, _NUMBERS // self._model.output.weight.size(1)))
 
     def _chunk(self) -> int:
         """Return how many tokens' logits are held at a time."""
