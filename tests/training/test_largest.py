@@ -37,11 +37,12 @@ def limit_positions(monkeypatch, most, error=None):
     tried = []
     learn = Stepper.learn
 
-    def limited(self, batch, seed, consistency):
+    def limited(self, batches, seeds, consistency):
+        (batch,) = batches
         tried.append(batch.src.size)
         if batch.src.size > most:
             raise error or MemoryError
-        return learn(self, batch, seed, consistency)
+        return learn(self, batches, seeds, consistency)
 
     monkeypatch.setattr(Stepper, "learn", limited)
     return tried

@@ -37,8 +37,8 @@ def spoil(monkeypatch, bad):
     """Make the gradients of the steps for which `bad` says so infinite."""
     take, learn = step_module.Stepper.take, step_module.Stepper.learn
 
-    def spoiled_learn(self, batch, seed, consistency):
-        loss = learn(self, batch, seed, consistency)
+    def spoiled_learn(self, batches, seeds, consistency):
+        loss = learn(self, batches, seeds, consistency)
         self.optimizer.gradient[:] = math.inf
         return loss._replace(objective=loss.objective * math.inf)
 

@@ -56,7 +56,7 @@ def make_batch(lengths, seed=0):
 def learn_natively(kind, model, batch, seed=7, smoothing=0.1, consistency=0.0):
     optimizer = Adam(model, TrainingSettings())
     learner = NativeLearner(model, optimizer.weights, optimizer.gradient, smoothing, library_of(kind))
-    loss = learner.learn(batch, seed, consistency)
+    loss = learner.learn([batch], [seed], consistency)
     learner.gather()
     return [float(part) for part in loss], optimizer.gradient
 
@@ -64,7 +64,7 @@ def learn_natively(kind, model, batch, seed=7, smoothing=0.1, consistency=0.0):
 def learn_by_torch(model, batch, machine, smoothing=0.1, consistency=0.0):
     model = model.double()
     optimizer = Adam(model, TrainingSettings())
-    loss = TorchLearner(model, smoothing, machine).learn(batch, 7, consistency)
+    loss = TorchLearner(model, smoothing, machine).learn([batch], [7], consistency)
     return [float(part) for part in loss], optimizer.gradient
 
 
@@ -128,6 +128,25 @@ def test_the_same_seed_gives_the_same_bits_and_another_does_not(kind):
 
     assert torch.equal(gradient(3), gradient(3))
     assert not torch.equal(gradient(3), gradient(4))
+
+
+@each_kind
+def test_several_batches_at_once_are_as_one_after_the_other(kind):
+    torch.set_num_threads(2)
+    batches, seeds = [make_batch([(8, 9), (7, 12), (3, 3)], 1), make_batch([(4, 20)], 2)], [5, 6]
+    model = make_model(dropout=0.2)
+    optimizer = Adam(model, TrainingSettings())
+    learner = NativeLearner(model, optimizer.weights, optimizer.gradient, 0.1, library_of(kind))
+    together = learner.learn(batches, seeds, 2.0)
+    learner.gather()
+    gradient = optimizer.gradient.clone()
+    optimizer.clear()
+    alone = [learner.learn([batch], [seed], 2.0) for batch, seed in zip(batches, seeds, strict=True)]
+    learner.gather()
+    assert [float(part) for part in together] == pytest.approx(
+        [float(sum(parts)) for parts in zip(*alone, strict=True)]
+    )
+    assert torch.equal(gradient, optimizer.gradient)
 
 
 # ---- dropout ---------------------------------------------------------------------------------------------------------

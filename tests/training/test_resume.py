@@ -159,8 +159,8 @@ def spoiled(steps: str) -> str:
 import math
 from regard.training import step
 learn, take = step.Stepper.learn, step.Stepper.take
-def spoiled_learn(self, batch, seed, consistency):
-    loss = learn(self, batch, seed, consistency)
+def spoiled_learn(self, batches, seeds, consistency):
+    loss = learn(self, batches, seeds, consistency)
     self.optimizer.gradient[:] = math.nan
     return loss._replace(objective=loss.objective * math.nan)
 def spoil(self, pieces, number, *rest):

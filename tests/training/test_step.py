@@ -144,8 +144,8 @@ def test_a_gradient_that_is_not_finite_leaves_weights_and_optimizer_untouched(ma
 
     learn = Stepper.learn
 
-    def spoiled(self, batch, seed, consistency):
-        loss = learn(self, batch, seed, consistency)
+    def spoiled(self, batches, seeds, consistency):
+        loss = learn(self, batches, seeds, consistency)
         self.optimizer.gradient[0] = value
         return loss
 
@@ -169,8 +169,8 @@ def test_a_loss_that_is_not_finite_leaves_everything_untouched_though_the_gradie
 
     learn = Stepper.learn
 
-    def spoiled(self, batch, seed, consistency):
-        loss = learn(self, batch, seed, consistency)
+    def spoiled(self, batches, seeds, consistency):
+        loss = learn(self, batches, seeds, consistency)
         return loss._replace(objective=loss.objective + math.inf)
 
     monkeypatch.setattr(Stepper, "learn", spoiled)

@@ -243,14 +243,23 @@ end:
     return done;
 }
 
-/* Add up the loss of all sentences and its gradients. Returns 0 for want of memory. */
-int NAME(learn)(const Trained *model, const Lesson *lesson) {
-    Range *ranges = malloc(((size_t)lesson->sentences + 1) * sizeof(Range));
-    if (!ranges) return 0;
-    int count = cut_lesson(lesson, ranges), done = 1;
-#pragma omp parallel for num_threads(lesson->threads) if (lesson->threads > 1) schedule(static, 1) reduction(&& : done)
-    for (int thread = 0; thread < lesson->threads; thread++)
-        done = learn_share(model, lesson, ranges, count, thread) && done;
+/* Add up the losses of lessons and their gradients. Threads go from one lesson to the next without waiting for each other.
+ * Returns 0 for want of memory. */
+int NAME(learn)(const Trained *model, const Lesson *lessons, int count) {
+    int threads = lessons->threads, sentences = 0, done = 1;
+    for (int number = 0; number < count; number++) sentences += lessons[number].sentences;
+    Range *ranges = malloc(((size_t)sentences + 1) * sizeof(Range));
+    int *cuts = malloc(((size_t)count + 1) * sizeof(int)); /* where a lesson's ranges end */
+    if (!ranges || !cuts) done = 0;
+    for (int number = 0, end = 0; done && number < count; number++)
+        cuts[number] = end += cut_lesson(lessons + number, ranges + end);
+#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static, 1) reduction(&& : done)
+    for (int thread = 0; thread < threads; thread++)
+        for (int number = 0; done && number < count; number++) {
+            int start = number ? cuts[number - 1] : 0;
+            done = learn_share(model, lessons + number, ranges + start, cuts[number] - start, thread);
+        }
+    free(cuts);
     free(ranges);
     return done;
 }

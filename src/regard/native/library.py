@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 _NAME = "_engine"
 _SWITCH = "REGARD_NATIVE"  # the environment's way to say "off"
-_INTERFACE = 5  # of engine.h
+_INTERFACE = 6  # of engine.h
 _KINDS = {512: "avx512", 256: "avx2"}
 
 
@@ -255,7 +255,7 @@ _ARGUMENTS = {
     "attend": [POINTER(AttentionStruct), c_void_p],
     "attend_back": [POINTER(AttentionStruct), *[c_void_p] * 4],
     "loss": [POINTER(LossStruct)],
-    "learn": [POINTER(TrainedStruct), POINTER(LessonStruct)],
+    "learn": [POINTER(TrainedStruct), POINTER(LessonStruct), c_int],
 }
 
 

@@ -5,7 +5,8 @@
  * need no steps across a vector, and all three matrix products read the output layer's weights where they lie. A chunk
  * of tokens is gone over twice, in blocks of the vocabulary that stay in the cache:
  *
- *   1. logits = weight · hiddenᵀ; for each token, sums of e^(logit - m), where m is its largest logit of the block;
+ *   1. logits = weight · hiddenᵀ; for each token, sums of e^(logit - m), where m is its largest logit of the block, and
+ *      with one pass these powers in place of the logits;
  *   2. the gradient for the logits, in their place, which goes into two products at once.
  *
  * Whatever a token's chunk is, its numbers are the same to the last bit, and so is the sum of all gradients. */
@@ -52,12 +53,14 @@ static void predict_block(const Loss *loss, const Chunk *chunk, int first, int r
     }
 }
 
-/* Sum up e^(logit - most) over a block for WIDTH tokens; NaN where a logit is NaN or infinite. Returns the logits' sum. */
-static Vector sum_powers(const float *logits, ptrdiff_t room, int rows, const float *most, float *share) {
+/* Replace a block's logits of WIDTH tokens by e^(logit - most) and sum these up; NaN where a logit is NaN or infinite.
+ * Returns the logits' sum. */
+static Vector sum_powers(float *logits, ptrdiff_t room, int rows, const float *most, float *share) {
     Vector largest = load(most), sum = all(0), total = all(0);
     for (int row = 0; row < rows; row++) {
-        Vector logit = load(logits + row * room);
-        sum += exponential(logit - largest);
+        Vector logit = load(logits + row * room), power = exponential(logit - largest);
+        store(logits + row * room, power);
+        sum += power;
         total += logit;
     }
     store(share, sum);
@@ -136,12 +139,16 @@ static void conclude_chunk(const Loss *loss, const Chunk *chunk, int blocks) {
     }
 }
 
-/* The gradient of a block's logits, but for the targets: p - ε/V. */
-static void differentiate(const Loss *loss, const Chunk *chunk, int rows, float *logits) {
+/* The gradient of a block's logits, but for the targets: p - ε/V, where p = e^(logit - most) · e^(most - log_sum). */
+static void differentiate(const Loss *loss, const Chunk *chunk, const float *most, int rows, float *powers) {
     Vector uniform = all(loss->uniform);
-    for (int row = 0; row < rows; row++, logits += chunk->room)
-        for (int place = 0; place < chunk->tokens; place += WIDTH)
-            store(logits + place, exponential(load(logits + place) - load(chunk->log_sum + place)) - uniform);
+    for (int place = 0; place < chunk->tokens; place += WIDTH) {
+        Vector share = exponential(load(most + place) - load(chunk->log_sum + place));
+        for (int row = 0; row < rows; row++) {
+            float *power = powers + (ptrdiff_t)row * chunk->room + place;
+            store(power, load(power) * share - uniform);
+        }
+    }
 }
 
 /* The same for two passes: ½ (p - ε/V) + c (p (log p - log r - KL(p‖r)) + p - r), and likewise with p and r exchanged. */
@@ -184,7 +191,7 @@ static void learn_block(const Loss *loss, const Chunk *chunk, int first, int row
     if (chunk->half)
         differentiate_both(loss, chunk, rows, gradient);
     else
-        differentiate(loss, chunk, rows, gradient);
+        differentiate(loss, chunk, chunk->most + (ptrdiff_t)(first / BLOCK) * chunk->room, rows, gradient);
     for (int place = 0; place < chunk->tokens; place++) {
         int64_t row = chunk->targets[place] - first;
         if (row >= 0 && row < rows) gradient[row * chunk->room + place] -= chunk->half ? loss->kept / 2 : loss->kept;

@@ -100,7 +100,7 @@ class _Trial:
 def _compute(stepper: Stepper, batch: Batch) -> bool:
     """Compute a batch's gradients and forget them; False if memory runs out."""
     try:
-        stepper.learn(batch, 0, stepper.settings.consistency)
+        stepper.learn([batch], [0], stepper.settings.consistency)
     except (RuntimeError, MemoryError) as error:
         if not is_out_of_memory(error):
             raise

@@ -1,5 +1,6 @@
 """What computes the gradients of a batch: the compiled library, where it knows the model, or torch."""
 
+from collections.abc import Sequence
 from typing import Protocol
 
 import torch
@@ -17,10 +18,10 @@ from regard.training.optimizer import Adam
 class Learner(Protocol):
     """Adds up gradients of a model's weights."""
 
-    def learn(self, batch: Batch, seed: int, consistency: float) -> Loss:
-        """Return a batch's loss (objective.py), summed over its target tokens, and add its gradient.
+    def learn(self, batches: Sequence[Batch], seeds: Sequence[int], consistency: float) -> Loss:
+        """Return the loss of some batches (objective.py), summed over their target tokens, and add its gradient.
 
-        What dropout drops depends on the seed.
+        What dropout drops in a batch depends on its seed.
         """
 
     def gather(self) -> None:
@@ -33,13 +34,16 @@ class TorchLearner:
     def __init__(self, model: Transformer, smoothing: float, machine: Machine) -> None:
         self._model, self._smoothing, self._machine = model, smoothing, machine
 
-    def learn(self, batch: Batch, seed: int, consistency: float) -> Loss:
+    def learn(self, batches: Sequence[Batch], seeds: Sequence[int], consistency: float) -> Loss:
         """See `Learner`."""
-        torch.manual_seed(seed)
-        with self._machine.autocast():
-            loss = training_loss(self._model, batch, self._machine.device, self._smoothing, consistency)
-        loss.objective.backward()  # type: ignore[no-untyped-call]
-        return Loss(*(part.detach() for part in loss))
+        sums = torch.zeros(len(Loss._fields), dtype=torch.float64)
+        for batch, seed in zip(batches, seeds, strict=True):
+            torch.manual_seed(seed)
+            with self._machine.autocast():
+                loss = training_loss(self._model, batch, self._machine.device, self._smoothing, consistency)
+            loss.objective.backward()  # type: ignore[no-untyped-call]
+            sums += torch.stack(loss).detach().to(sums)
+        return Loss(*sums)
 
     def gather(self) -> None:
         """Do nothing: torch has put it there."""

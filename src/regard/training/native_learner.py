@@ -5,6 +5,7 @@ Shapes: B pairs, S source length, T target length, D d_model, V vocabulary.
 
 from collections.abc import Sequence
 from ctypes import Array
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,6 +20,8 @@ from regard.model.positions import SinusoidalPositions
 from regard.model.transformer import Transformer
 from regard.native.library import LessonStruct, Library, NormStruct, TrainedLayerStruct, TrainedStruct
 from regard.tokens import PAD
+
+_Array = NDArray[Any]
 
 _POSITIONS = 256  # of the table of positions at first; it grows
 _ROWS = 512  # target tokens that a thread works on at a time, at most: enough for products at full speed,
@@ -73,29 +76,33 @@ class NativeLearner:
         self._position: Tensor | None = None
         self._parts: list[Tensor] = []  # gradients of all threads but the first
 
-    def learn(self, batch: Batch, seed: int, consistency: float) -> Loss:
-        """Return the loss summed over a batch's target tokens, and add up its gradient; see `Learner`.
+    def learn(self, batches: Sequence[Batch], seeds: Sequence[int], consistency: float) -> Loss:
+        """Return the loss summed over all target tokens, and add up its gradient; see `Learner`.
 
         What threads but the first have added is theirs until `gather` is called.
         """
-        threads, passes = torch.get_num_threads(), 2 if consistency else 1
-        reads, says = batch.tgt[:, :-1], batch.tgt[:, 1:]
-        real_source, real_target = batch.src != PAD, says != PAD
-        lengths = [real.sum(axis=1, dtype=np.int32) for real in (real_source, real_target)]
-        tokens = batch.src[real_source].astype(np.int32), reads[real_target].astype(np.int32), says[real_target]
+        threads = torch.get_num_threads()
         gradients, sums = self._gradients(threads), np.zeros((threads, 4))
-        self._reach(max(batch.src.shape[1], reads.shape[1]))
-        lesson = LessonStruct(
-            *(len(batch.src), threads, self._rows(), self._chunk(), passes),
-            *map(_place, (*lengths, *tokens)),
+        arrays = [_ragged(batch) for batch in batches]  # which must stay alive as long as they are used
+        self._reach(max(batch.src.shape[1] + batch.tgt.shape[1] for batch in batches))
+        lessons = (LessonStruct * len(batches))(
+            *(self._lesson(one, seed, consistency, gradients, sums) for one, seed in zip(arrays, seeds, strict=True))
+        )
+        if not self._library.learn(self._trained, lessons, len(lessons)):
+            raise MemoryError("no memory for a batch")
+        return self._loss(sums.sum(axis=0).tolist(), consistency)
+
+    def _lesson(
+        self, arrays: Sequence[_Array], seed: int, consistency: float, gradients: _Array, sums: _Array
+    ) -> LessonStruct:
+        return LessonStruct(
+            *(len(arrays[0]), len(gradients), self._rows(), self._chunk(), _passes(consistency)),
+            *map(_place, arrays),
             seed % 2**64,
             *(dropped_levels(self._dropout) - LEVELS // 2, self._dropout > 0, 1 / (1 - self._dropout)),
             *(self._smoothing, consistency / 4),
             *(_place(gradients), _place(sums)),
         )
-        if not self._library.learn(self._trained, lesson):
-            raise MemoryError("no memory for a batch")
-        return self._loss(sums.sum(axis=0).tolist(), passes, consistency)
 
     def gather(self) -> None:
         """Add what the other threads have learned to the gradient."""
@@ -103,7 +110,8 @@ class NativeLearner:
             self._gradient += part
             part.zero_()
 
-    def _loss(self, sums: Sequence[float], passes: int, consistency: float) -> Loss:
+    def _loss(self, sums: Sequence[float], consistency: float) -> Loss:
+        passes = _passes(consistency)
         right, log_sum, logits, divergence = sums
         plain = right / passes
         uniform = (log_sum - logits / self._model.output.weight.size(0)) / passes
@@ -132,6 +140,18 @@ class NativeLearner:
         if self._position is None or self._position.size(0) < length:
             self._position = self._model.encoder.entry.positions(0, max(_POSITIONS, 2 * length)).contiguous()
             self._trained.position = _at(self._position)
+
+
+def _passes(consistency: float) -> int:
+    return 2 if consistency else 1
+
+
+def _ragged(batch: Batch) -> tuple[_Array, ...]:
+    """Return a batch without padding: lengths of sources and targets, tokens of sources, tokens read and to be said."""
+    reads, says = batch.tgt[:, :-1], batch.tgt[:, 1:]
+    source, target = batch.src != PAD, says != PAD
+    lengths = [real.sum(axis=1, dtype=np.int32) for real in (source, target)]
+    return *lengths, batch.src[source].astype(np.int32), reads[target].astype(np.int32), says[target]
 
 
 def _describe(model: Transformer, layers: Sequence[Array[TrainedLayerStruct]], weights: Tensor) -> TrainedStruct:

@@ -1,6 +1,7 @@
 """One step of training: the gradients of a batch, piece by piece, and one change of the weights."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -47,9 +48,9 @@ class Stepper:
         self.optimizer = Adam(model, settings)
         self.learner: Learner = choose_learner(model, self.optimizer, settings.label_smoothing, machine)
 
-    def learn(self, batch: Batch, seed: int, consistency: float) -> Loss:
-        """Return a batch's loss and add its gradient to what was added up before."""
-        return self.learner.learn(batch, seed, consistency)
+    def learn(self, batches: Sequence[Batch], seeds: Sequence[int], consistency: float) -> Loss:
+        """Return the loss of some batches and add its gradient to what was added up before."""
+        return self.learner.learn(batches, seeds, consistency)
 
     def forget(self) -> None:
         """Forget the gradients that were added up."""
@@ -64,12 +65,12 @@ class Stepper:
         """
         sums = torch.zeros(5, dtype=torch.float64)  # the three losses, tokens, wishes to stop
         sums[4] = stop
-        consistency = consistency_at(number, self.settings)
-        for piece in self.world.share(range(len(step))):
-            batch = collate(self.store, step[piece])
-            loss = self.learn(batch, mix(self.settings.seed, number, piece), consistency)
-            sums[:3] += torch.stack(loss).to(sums)
-            sums[3] += batch.tokens
+        own = self.world.share(range(len(step)))
+        if own:
+            batches = [collate(self.store, step[piece]) for piece in own]
+            seeds = [mix(self.settings.seed, number, piece) for piece in own]
+            sums[:3] += torch.stack(self.learn(batches, seeds, consistency_at(number, self.settings)))
+            sums[3] += sum(batch.tokens for batch in batches)
         self.learner.gather()
         self.world.sum(sums)
         self.world.sum(self.optimizer.gradient)
