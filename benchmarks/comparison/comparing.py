@@ -38,7 +38,6 @@ class Options:
 def run(options: Options) -> None:
     """Measure the works that were asked for and write the results, after every round."""
     results = json.loads(options.out.read_text()) if options.out.exists() else {"works": {}, "versions": {}}
-    results["machine"] = describe_machine()
     peers = [peer for peer in options.peers if any(_takes_part(peer, WORKS[name]) for name in options.works)]
     pythons, failures = _environments(peers, options.folder)
     results["versions"] |= _all_versions(pythons)
@@ -52,6 +51,7 @@ def run(options: Options) -> None:
         for rounds, found in enumerate(compare(WORKS[name], entries, plan, say), start=1):
             compare_outputs(found)
             facts = {"date": datetime.now(UTC).date().isoformat(), "commit": commit(), "quick": options.quick}
+            facts["machine"] = describe_machine()
             results["works"][name] = {**facts, "rounds": rounds, "entries": found | missing}
             options.out.parent.mkdir(parents=True, exist_ok=True)
             options.out.write_text(json.dumps(results, indent=1) + "\n")

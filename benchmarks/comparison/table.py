@@ -107,14 +107,13 @@ def _markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def report(results: Mapping[str, Any]) -> str:
     """Write everything that was measured."""
-    machine = results["machine"]
-    parts = [f"{machine['processor']}, {machine['cores']} cores, {machine['memory']}, {machine['system']}\n"]
-    parts += [goals_table(results)]
+    parts = [goals_table(results)]
     for name, work in WORKS.items():
         if name in results["works"]:
             measured = results["works"][name]
             rounds = "1 round" if measured["rounds"] == 1 else f"{measured['rounds']} rounds"
-            parts.append(f"{measured['date']}, commit {measured['commit']}, {rounds}\n")
+            machine = "{processor}, {cores} cores, {memory}, {system}".format(**measured["machine"])
+            parts.append(f"{measured['date']}, commit {measured['commit']}, {rounds}; {machine}\n")
             parts.append(work_table(work, measured["entries"]))
     versions = ", ".join(f"{name} {version}" for name, version in sorted(results["versions"].items()))
     return "\n".join([*parts, f"versions: {versions}"])

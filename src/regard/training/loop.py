@@ -98,7 +98,10 @@ def train(
             board = run.tensorboard if tensorboard else None
             with stop_on_signal() as stop, Log(run.log, training.state.step, board) as log:
                 training.run_steps(log, stop)
-        return finish(run, settings, prepared, training.state, machine, display)
+            state = training.state
+            del training  # weights, gradients and Adam's means: the model is made of what checkpoints hold
+        release_freed_memory()
+        return finish(run, settings, prepared, state, machine, display)
 
 
 def _choose_workforce(
