@@ -62,5 +62,5 @@ Threads = Annotated[
 ]
 Processes = Annotated[
     int | None,
-    typer.Option(min=1, metavar="N", help="Processes that share the work; on a CPU a measurement chooses them."),
+    typer.Option(min=1, metavar="N", help="Processes that share the work; chosen to suit the machine if not given."),
 ]

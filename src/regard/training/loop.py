@@ -61,7 +61,7 @@ def train(
     """Train a model by a recipe, or go on with a training that was stopped; return the finished model's folder.
 
     With `origin` the first weights are that model's (finetune.py). On a CPU, unset `processes` and `threads` are chosen
-    by a short measurement. Under torchrun every process calls this, and all return when the model is there.
+    to suit the machine. Under torchrun every process calls this, and all return when the model is there.
     """
     launch = read_launch()
     if launch is not None:

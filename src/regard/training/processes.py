@@ -40,7 +40,7 @@ class Workforce:
 def choose_workforce(
     run: Run, settings: Settings, prepared: Prepared, machine: Machine, processes: int | None, threads: int | None
 ) -> Workforce:
-    """Return what was asked for, what the run began with, or what a short measurement says.
+    """Return what was asked for, what the run began with, or what suits: by a short measurement where torch trains.
 
     A run goes on with what it began with: other processes or threads add up numbers in another order, and the weights
     would no longer be those of a run never stopped.
