@@ -33,7 +33,7 @@ def doctor() -> None:
             "float32 products",
             f"{matrix_speed(1):,.0f} GFLOP/s on one thread, {matrix_speed(machine.threads):,.0f} on {machine.threads}",
         ],
-        ["compiled library", "none: torch trains and searches" if library is None else f"for processors with {library.kind}"],
+        ["compiled library", "none: torch computes" if library is None else f"for processors with {library.kind}"],
         *([f"regard will use: {name}", str(choice)] for name, choice in machine.choices.items()),
     ]
     print_table(["what", "found"], rows)
