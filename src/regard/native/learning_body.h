@@ -104,7 +104,7 @@ static void keep_layer(Worker *w, Kept *kept, int rows, int source_rows) {
         kept->cross_factor = take(w, rows);
         kept->cross_y = take(w, narrow);
     }
-    kept->inner = take(w, (size_t)rows * m->d_ff);
+    kept->inner = take(w, (size_t)rows * inner_room(m));
     kept->centred = take(w, narrow);
     kept->factor = take(w, rows);
     kept->y = take(w, narrow);
@@ -116,7 +116,8 @@ static float *cut_memory(Worker *w, int longest) {
     const Trained *m = w->model;
     int source = w->group.source.rows, target = w->group.target.rows, most = source > target ? source : target;
     int projected = projected_width(m), mixed = mixed_width(m), keys = m->heads * m->d_k;
-    int widest = m->d_ff > mixed + keys ? m->d_ff : mixed + keys, broadest = widest > projected ? widest : projected;
+    int inner = inner_room(m), widest = inner > mixed + keys ? inner : mixed + keys;
+    int broadest = widest > projected ? widest : projected;
     broadest = broadest > m->d_model ? broadest : m->d_model;
     w->used = 0;
     w->source = take(w, (size_t)source * m->d_model);

@@ -75,10 +75,10 @@ typedef struct {
     int add;     /* to what is in y; then all columns are wanted */
 } FloatTile;
 
-static inline __attribute__((always_inline)) void sum_tile(int rows, ptrdiff_t step, const FloatTile *t) {
+static inline __attribute__((always_inline)) void sum_tile(
+    int rows, ptrdiff_t stride, ptrdiff_t step, const FloatTile *t) {
     Vector sums[ROWS][2];
     const float *x = t->x, *weights = t->panel;
-    ptrdiff_t stride = t->stride;
 #pragma GCC unroll 16
     for (int row = 0; row < rows; row++) {
         sums[row][0] = t->add ? load(t->y + row * t->y_stride) : all(0);
@@ -100,7 +100,8 @@ static inline __attribute__((always_inline)) void sum_tile(int rows, ptrdiff_t s
         finish_row(sums[row][0], sums[row][1], t->y + row * t->y_stride, t->columns, t->bias, t->rectify);
 }
 
-/* One function for each number of rows, so that it is a constant and its sums stay in registers. */
+/* One function for each number of rows, so that it is a constant and its sums stay in registers; and in each a loop for
+ * inputs that lie side by side, and one for rows that do. */
 #define EACH_NUMBER_OF_ROWS(define)                                                                                  \
     define(1) define(2) define(3) define(4) define(5) define(6) MORE_ROWS(define)
 #if ROWS == 12
@@ -111,9 +112,11 @@ static inline __attribute__((always_inline)) void sum_tile(int rows, ptrdiff_t s
 #define FLOAT_TILE(rows)                                                                                             \
     static __attribute__((noinline)) void float_tile_##rows(const FloatTile *tile) {                                 \
         if (tile->step == 1)                                                                                         \
-            sum_tile(rows, 1, tile);                                                                                 \
+            sum_tile(rows, tile->stride, 1, tile);                                                                   \
+        else if (tile->stride == 1)                                                                                  \
+            sum_tile(rows, 1, tile->step, tile);                                                                     \
         else                                                                                                         \
-            sum_tile(rows, tile->step, tile);                                                                        \
+            sum_tile(rows, tile->stride, tile->step, tile);                                                          \
     }
 EACH_NUMBER_OF_ROWS(FLOAT_TILE)
 #define NAME_OF(rows) float_tile_##rows,

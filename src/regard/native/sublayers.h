@@ -29,7 +29,7 @@ typedef struct {
     float *self_centred, *self_factor, *self_y; /* (rows, d_model), (rows), (rows, d_model) */
     float *query, *key_value, *cross_mixed;     /* (rows, H·d_k), (source rows, keys and values), (rows, H·d_v) */
     float *cross_centred, *cross_factor, *cross_y;
-    float *inner; /* (rows, d_ff) */
+    float *inner; /* (rows, d_ff), each with inner_room */
     float *centred, *factor, *y;
 } Kept;
 
@@ -45,12 +45,16 @@ typedef struct {
     Kept *encoder, *decoder;     /* by layers */
     float *source, *target;      /* what the first layers read */
     float *packed, *room;        /* for products and for attention */
-    float *change, *wide, *wider; /* (rows, d_model), (rows, projected), (rows, d_ff) for any use */
+    float *change, *wide, *wider; /* (rows, d_model), (rows, projected), (rows, inner_room) for any use */
     int16_t *bits;
 } Worker;
 
 static inline int projected_width(const Trained *m) { return m->heads * (2 * m->d_k + m->d_v); }
 static inline int mixed_width(const Trained *m) { return m->heads * m->d_v; }
+
+/* Floats from one row of a feed-forward network's inner layer to the next. Rows that lie a multiple of 4 KiB apart would
+ * drive each other out of the first cache. */
+static inline int inner_room(const Trained *m) { return m->d_ff % 1024 ? m->d_ff : m->d_ff + LINE; }
 
 static float *take(Worker *w, size_t count) {
     float *taken = w->memory ? w->memory + w->used : NULL;
@@ -212,15 +216,21 @@ static Looking look_at_other(const Trained *m, const float *query, const float *
  * `gradient` is increased by what the sub-layer's input gets. */
 
 static void map(const Worker *w, const float *x, int rows, int inputs, const float *weight, int outputs, float *y) {
-    map_rows(x, rows, inputs, weight, outputs, NULL, 0, y, w->packed);
+    map_rows(x, inputs, rows, inputs, weight, outputs, NULL, 0, y, outputs, w->packed);
 }
 
-/* The two products back of a linear map without bias. */
+/* The two products back of a linear map, but for its bias. */
+static void unmap_rows(
+    const Worker *w, const float *y_gradient, ptrdiff_t y_stride, int rows, int outputs, const float *x,
+    ptrdiff_t x_stride, const float *weight, int inputs, int add, float *x_gradient) {
+    learn_weight(y_gradient, y_stride, rows, outputs, x, x_stride, inputs, gradient_of(w, weight), w->packed);
+    map_back(y_gradient, y_stride, rows, outputs, weight, inputs, add, x_gradient, x_stride, w->packed);
+}
+
 static void unmap(
     const Worker *w, const float *y_gradient, int rows, int outputs, const float *x, const float *weight, int inputs,
     int add, float *x_gradient) {
-    learn_weight(y_gradient, rows, outputs, x, inputs, gradient_of(w, weight), w->packed);
-    map_back(y_gradient, rows, outputs, weight, inputs, add, x_gradient, w->packed);
+    unmap_rows(w, y_gradient, outputs, rows, outputs, x, inputs, weight, inputs, add, x_gradient);
 }
 
 static void attend_to_own(const Worker *w, const TrainedLayer *layer, const Side *side, int causal, const Kept *kept) {
@@ -271,18 +281,21 @@ static void attend_to_source_back(
 
 static void think_about(const Worker *w, const TrainedLayer *layer, int rows, const float *x, const Kept *kept) {
     const Trained *m = w->model;
-    map_rows(x, rows, m->d_model, layer->inner, m->d_ff, layer->inner_bias, 1, kept->inner, w->packed);
-    map_rows(kept->inner, rows, m->d_ff, layer->outer, m->d_model, layer->outer_bias, 0, w->change, w->packed);
+    int width = m->d_model, room = inner_room(m);
+    map_rows(x, width, rows, width, layer->inner, m->d_ff, layer->inner_bias, 1, kept->inner, room, w->packed);
+    map_rows(kept->inner, room, rows, m->d_ff, layer->outer, width, layer->outer_bias, 0, w->change, width, w->packed);
 }
 
 static void think_back(
     const Worker *w, const TrainedLayer *layer, int rows, const float *x, const Kept *kept, float *gradient) {
     const Trained *m = w->model;
+    int width = m->d_model, room = inner_room(m);
     float *inner = w->wider; /* its gradient */
-    learn_bias(w->change, rows, m->d_model, gradient_of(w, layer->outer_bias));
-    unmap(w, w->change, rows, m->d_model, kept->inner, layer->outer, m->d_ff, 0, inner);
-    for (ptrdiff_t at = 0; at < (ptrdiff_t)rows * m->d_ff; at += WIDTH)
-        store(inner + at, where_positive(load(kept->inner + at), load(inner + at)));
-    learn_bias(inner, rows, m->d_ff, gradient_of(w, layer->inner_bias));
-    unmap(w, inner, rows, m->d_ff, x, layer->inner, m->d_model, 1, gradient);
+    learn_bias(w->change, width, rows, width, gradient_of(w, layer->outer_bias));
+    unmap_rows(w, w->change, width, rows, width, kept->inner, room, layer->outer, m->d_ff, 0, inner);
+    for (int row = 0; row < rows; row++)
+        for (ptrdiff_t at = (ptrdiff_t)row * room; at < (ptrdiff_t)row * room + m->d_ff; at += WIDTH)
+            store(inner + at, where_positive(load(kept->inner + at), load(inner + at)));
+    learn_bias(inner, room, rows, m->d_ff, gradient_of(w, layer->inner_bias));
+    unmap_rows(w, inner, room, rows, m->d_ff, x, width, layer->inner, width, 1, gradient);
 }
