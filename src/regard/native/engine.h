@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#define INTERFACE 6 /* raised when this file changes: an old library must not meet new Python */
+#define INTERFACE 7 /* raised when this file changes: an old library must not meet new Python */
 
 extern int regard_threads; /* that share the work of a search */
 

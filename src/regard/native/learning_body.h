@@ -110,6 +110,24 @@ static void keep_layer(Worker *w, Kept *kept, int rows, int source_rows) {
     kept->y = take(w, narrow);
 }
 
+/* What the decoder's output is told about: the group's loss, without the places that numbers come from and go to. */
+static Loss open_loss(const Worker *w) {
+    const Trained *m = w->model;
+    const Lesson *lesson = w->lesson;
+    return (Loss){.tokens = w->group.target.once,
+                  .d_model = m->d_model,
+                  .vocabulary = m->vocabulary,
+                  .chunk = lesson->chunk,
+                  .passes = lesson->passes,
+                  .kept = 1 - lesson->smoothing,
+                  .uniform = lesson->smoothing / m->vocabulary,
+                  .consistency = lesson->consistency,
+                  .targets = w->group.following,
+                  .weight = m->output,
+                  .weight_grad = w->gradient ? gradient_of(w, m->output) : NULL,
+                  .sums = w->sums};
+}
+
 /* Cut up the worker's memory for its group; `longest` is its longest sentence. Returns the gradients of hidden states,
  * (target rows, d_model), and behind them those of the encoder's output. */
 static float *cut_memory(Worker *w, int longest) {
@@ -130,6 +148,8 @@ static float *cut_memory(Worker *w, int longest) {
     w->packed = take(w, packed_size(most, broadest));
     w->room = take(w, room_size(longest, longest, m->d_k, m->d_v));
     w->bits = (int16_t *)take(w, m->d_model);
+    Loss loss = open_loss(w);
+    w->loss = take(w, loss_size(&loss));
     return take(w, (size_t)(source + target) * m->d_model);
 }
 
@@ -189,34 +209,38 @@ static int open_group(Worker *w, const Range *range) {
     return source > target ? source : target;
 }
 
-/* Forward and back for the worker's group. Returns 0 for want of memory. */
-static int learn_group(Worker *w, int longest) {
+/* Forward and back for the worker's group. */
+static void learn_group(Worker *w, int longest) {
     const Trained *m = w->model;
-    const Lesson *lesson = w->lesson;
     const Side *source = &w->group.source, *target = &w->group.target;
     float *gradient = cut_memory(w, longest), *memory_gradient = gradient + (ptrdiff_t)target->rows * m->d_model;
     const float *memory = read_source(w), *hidden = read_target(w, memory);
-    int learning = w->gradient != NULL;
-    if (learning) memset(gradient, 0, (size_t)(source->rows + target->rows) * m->d_model * sizeof(float));
-    Loss loss = {target->once, m->d_model, m->vocabulary, lesson->chunk, lesson->passes, 1 - lesson->smoothing,
-                 lesson->smoothing / m->vocabulary, lesson->consistency, hidden, w->group.following, m->output,
-                 learning ? gradient : NULL, learning ? gradient_of(w, m->output) : NULL, w->sums};
-    if (!NAME(loss)(&loss)) return 0;
-    if (!learning) return 1;
+    Loss loss = open_loss(w);
+    loss.hidden = hidden;
+    if (w->gradient) {
+        memset(gradient, 0, (size_t)(source->rows + target->rows) * m->d_model * sizeof(float));
+        loss.hidden_grad = gradient;
+    }
+    add_loss(&loss, w->loss);
+    if (!w->gradient) return;
     read_target_back(w, memory, gradient, memory_gradient);
     read_source_back(w, memory_gradient);
-    return 1;
 }
 
-/* One thread's share of a lesson: every so many-th range. */
-static int learn_share(const Trained *model, const Lesson *lesson, const Range *ranges, int count, int thread) {
+/* One thread's share of a lesson: every so many-th range. Returns the floats of memory that it takes; without memory they
+ * are only counted. Returns 0 for want of a little more. */
+static size_t learn_share(
+    const Trained *model, const Lesson *lesson, const Range *ranges, int count, int thread, float *memory) {
     Worker w = {.model = model, .lesson = lesson, .gradient = lesson->gradients ? lesson->gradients[thread] : NULL,
-                .sums = lesson->sums + 4 * thread};
-    size_t largest = 0;
-    int layers = model->encoder_layers + model->decoder_layers, done = 1;
+                .sums = lesson->sums + 4 * thread, .memory = memory};
+    size_t most = 1;
+    int layers = model->encoder_layers + model->decoder_layers;
     int *numbers = malloc(4 * (size_t)lesson->sentences * lesson->passes * sizeof(int));
     Kept *kept = calloc(layers, sizeof(Kept));
-    if (!numbers || !kept) goto end;
+    if (!numbers || !kept) {
+        most = 0;
+        goto end;
+    }
     w.encoder = kept;
     w.decoder = kept + model->encoder_layers;
     int **places[] = {&w.group.source.starts, &w.group.source.lengths, &w.group.target.starts, &w.group.target.lengths};
@@ -227,40 +251,53 @@ static int learn_share(const Trained *model, const Lesson *lesson, const Range *
         w.group.target.total += lesson->target_lengths[sentence];
     }
     for (int number = thread; number < count; number += lesson->threads) {
-        cut_memory(&w, open_group(&w, ranges + number));
-        largest = w.used > largest ? w.used : largest;
-    }
-    w.memory = make_floats(largest);
-    if (!w.memory) goto end;
-    for (int number = thread; number < count && done; number += lesson->threads) {
         int longest = open_group(&w, ranges + number);
-        done = learn_group(&w, longest);
+        if (memory)
+            learn_group(&w, longest);
+        else
+            cut_memory(&w, longest);
+        most = w.used > most ? w.used : most;
     }
 end:
-    done = done && numbers && kept && w.memory;
-    free(w.memory);
     free(kept);
     free(numbers);
-    return done;
+    return most;
+}
+
+/* Every thread's share of every lesson; ranges of a lesson end at its cut. Returns the most that a share takes, or 0. */
+static int64_t learn_shares(
+    const Trained *model, const Lesson *lessons, int count, const Range *ranges, const int *cuts, float *const *memory) {
+    int threads = lessons->threads;
+    int64_t most = 0, least = 1;
+#pragma omp parallel for num_threads(threads) if (memory && threads > 1) schedule(static, 1)                             \
+    reduction(max : most) reduction(min : least)
+    for (int thread = 0; thread < threads; thread++)
+        for (int number = 0; number < count; number++) {
+            int start = number ? cuts[number - 1] : 0;
+            int64_t taken = learn_share(model, lessons + number, ranges + start, cuts[number] - start, thread,
+                                        memory ? memory[thread] : NULL);
+            most = taken > most ? taken : most;
+            least = taken < least ? taken : least;
+        }
+    return least ? most : 0;
 }
 
 /* Add up the losses of lessons and their gradients. Threads go from one lesson to the next without waiting for each other.
- * Returns 0 for want of memory. */
-int NAME(learn)(const Trained *model, const Lesson *lessons, int count) {
-    int threads = lessons->threads, sentences = 0, done = 1;
+ *
+ * memory (threads) points to room for as many floats each as this returns if memory is NULL; then nothing is learned.
+ * Returns 0 for want of a little more. */
+int64_t NAME(learn)(const Trained *model, const Lesson *lessons, int count, float *const *memory) {
+    int sentences = 0;
+    int64_t taken = 0;
     for (int number = 0; number < count; number++) sentences += lessons[number].sentences;
     Range *ranges = malloc(((size_t)sentences + 1) * sizeof(Range));
     int *cuts = malloc(((size_t)count + 1) * sizeof(int)); /* where a lesson's ranges end */
-    if (!ranges || !cuts) done = 0;
-    for (int number = 0, end = 0; done && number < count; number++)
-        cuts[number] = end += cut_lesson(lessons + number, ranges + end);
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static, 1) reduction(&& : done)
-    for (int thread = 0; thread < threads; thread++)
-        for (int number = 0; done && number < count; number++) {
-            int start = number ? cuts[number - 1] : 0;
-            done = learn_share(model, lessons + number, ranges + start, cuts[number] - start, thread);
-        }
+    if (ranges && cuts) {
+        for (int number = 0, end = 0; number < count; number++)
+            cuts[number] = end += cut_lesson(lessons + number, ranges + end);
+        taken = learn_shares(model, lessons, count, ranges, cuts, memory);
+    }
     free(cuts);
     free(ranges);
-    return done;
+    return taken;
 }

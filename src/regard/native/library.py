@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 _NAME = "_engine"
 _SWITCH = "REGARD_NATIVE"  # the environment's way to say "off"
-_INTERFACE = 6  # of engine.h
+_INTERFACE = 7  # of engine.h
 _KINDS = {512: "avx512", 256: "avx2"}
 
 
@@ -255,7 +255,7 @@ _ARGUMENTS = {
     "attend": [POINTER(AttentionStruct), c_void_p],
     "attend_back": [POINTER(AttentionStruct), *[c_void_p] * 4],
     "loss": [POINTER(LossStruct)],
-    "learn": [POINTER(TrainedStruct), POINTER(LessonStruct), c_int],
+    "learn": [POINTER(TrainedStruct), POINTER(LessonStruct), c_int, c_void_p],
 }
 
 
@@ -276,7 +276,8 @@ def library_of(kind: str) -> Library:
     functions = [getattr(loaded, f"regard_{name}_{kind}") for name in _ARGUMENTS]
     for function, arguments in zip(functions, _ARGUMENTS.values(), strict=True):
         function.argtypes = arguments
-    functions[list(_ARGUMENTS).index("memory_size")].restype = c_int64
+    for name in ("memory_size", "learn"):
+        functions[list(_ARGUMENTS).index(name)].restype = c_int64
     functions.append(loaded.regard_use_threads)
     wide = kind == "avx512"
     return Library(kind, 32 if wide else 16, wide, *functions)

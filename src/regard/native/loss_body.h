@@ -33,6 +33,8 @@ typedef struct {
     float *logits;          /* (vocabulary, room), then the gradient; one block if no gradient is wanted */
 } Chunk;
 
+static inline int is_learning(const Loss *loss) { return loss->hidden_grad || loss->weight_grad; }
+
 /* The logits of a block, rows `first` to `first + rows` of weight, and the largest of each token. */
 static void predict_block(const Loss *loss, const Chunk *chunk, int first, int rows, float *most, float *logits) {
     int width = loss->d_model;
@@ -202,7 +204,7 @@ static void learn_block(const Loss *loss, const Chunk *chunk, int first, int row
 
 /* Both passes over a chunk. */
 static void learn_chunk(const Loss *loss, const Chunk *chunk) {
-    int learning = loss->hidden_grad || loss->weight_grad, blocks = (loss->vocabulary + BLOCK - 1) / BLOCK;
+    int learning = is_learning(loss), blocks = (loss->vocabulary + BLOCK - 1) / BLOCK;
     ptrdiff_t room = chunk->room;
 #define ROWS_OF(block) (loss->vocabulary - (block)*BLOCK < BLOCK ? loss->vocabulary - (block)*BLOCK : BLOCK)
     lay_out_keys(chunk->hidden, loss->d_model, chunk->tokens, loss->d_model, chunk->transposed);
@@ -247,21 +249,23 @@ static void learn_pairs(const Loss *loss, Chunk *chunk, int start, int tokens, f
                tokens * width * sizeof(float));
 }
 
-/* Add up the losses of all tokens and their gradients. Returns 0 for want of memory. */
-int NAME(loss)(const Loss *loss) {
-    int passes = loss->passes, padded = rounded_up(loss->chunk, PANEL) * passes;
-    ptrdiff_t width = loss->d_model, room = padded + WIDTH, blocks = (loss->vocabulary + BLOCK - 1) / BLOCK;
-    ptrdiff_t rows = loss->hidden_grad || loss->weight_grad ? loss->vocabulary : BLOCK;
-    ptrdiff_t doubled = passes == 2 ? 2 * padded * width : 0;
-    float *work = make_floats(2 * padded * width + (3 * blocks + 3 + rows) * room + doubled);
-    int64_t *targets = malloc(padded * sizeof(int64_t));
-    if (!work || !targets) {
-        free(work);
-        free(targets);
-        return 0;
-    }
+/* Tokens of a chunk, both passes', in whole panels. */
+static inline int padded_tokens(const Loss *loss) { return rounded_up(loss->chunk, PANEL) * loss->passes; }
+
+/* Floats that a chunk takes. */
+static size_t loss_size(const Loss *loss) {
+    size_t padded = padded_tokens(loss), width = loss->d_model, room = padded + WIDTH;
+    size_t blocks = (loss->vocabulary + BLOCK - 1) / BLOCK, rows = is_learning(loss) ? loss->vocabulary : BLOCK;
+    size_t both = loss->passes == 2 ? 2 * padded * width + 2 * padded : 0; /* and targets of twice a float's size */
+    return 2 * padded * width + (3 * blocks + 3 + rows) * room + both;
+}
+
+/* Add up the losses of all tokens and their gradients; `work` has room for loss_size floats. */
+static void add_loss(const Loss *loss, float *work) {
+    ptrdiff_t padded = padded_tokens(loss), width = loss->d_model, room = padded + WIDTH;
+    ptrdiff_t blocks = (loss->vocabulary + BLOCK - 1) / BLOCK, rows = is_learning(loss) ? loss->vocabulary : BLOCK;
     float *most = work + 2 * padded * width, *share = most + blocks * room, *dot = share + blocks * room;
-    float *log_sum = dot + blocks * room, *logits = log_sum + 3 * room;
+    float *log_sum = dot + blocks * room, *logits = log_sum + 3 * room, *both = logits + rows * room;
     Chunk chunk = {.room = room, .transposed = work, .panels = work + padded * width, .most = most, .share = share,
                    .dot = dot, .log_sum = log_sum, .divergence = log_sum + room, .target = log_sum + 2 * room,
                    .logits = logits};
@@ -269,13 +273,19 @@ int NAME(loss)(const Loss *loss) {
     _mm_setcsr(control | 0x8040); /* what is too small for a normal number is zero: the processor is slow with it */
     for (int start = 0; start < loss->tokens; start += loss->chunk) {
         int tokens = loss->tokens - start < loss->chunk ? loss->tokens - start : loss->chunk;
-        if (passes == 2)
-            learn_pairs(loss, &chunk, start, tokens, logits + rows * room, targets);
+        if (loss->passes == 2)
+            learn_pairs(loss, &chunk, start, tokens, both, (int64_t *)(both + 2 * padded * width));
         else
             learn_tokens(loss, &chunk, start, tokens);
     }
     _mm_setcsr(control);
-    free(targets);
+}
+
+/* The same in memory of its own. Returns 0 for want of it. */
+int NAME(loss)(const Loss *loss) {
+    float *work = make_floats(loss_size(loss));
+    if (!work) return 0;
+    add_loss(loss, work);
     free(work);
     return 1;
 }

@@ -44,7 +44,7 @@ typedef struct {
     Group group;
     Kept *encoder, *decoder;     /* by layers */
     float *source, *target;      /* what the first layers read */
-    float *packed, *room;        /* for products and for attention */
+    float *packed, *room, *loss; /* for products, for attention and for the loss */
     float *change, *wide, *wider; /* (rows, d_model), (rows, projected), (rows, inner_room) for any use */
     int16_t *bits;
 } Worker;

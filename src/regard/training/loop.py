@@ -148,6 +148,7 @@ class Training:
         self.store = data.training_store(settings.training.seed)
         torch.manual_seed(mix(settings.training.seed))
         self.stepper = self._make_stepper()
+        release_freed_memory()  # the weights as they were built, before the optimizer laid them out
         self.model = self.stepper.model
         self.state = TrainingState(data=self.store.fingerprint)
         self.kept = KeptCheckpoints(run.checkpoints, settings.training)
@@ -287,7 +288,7 @@ class Training:
         Raises `TrainingError`, in all processes, if the weights are not finite: nothing good could be made of them.
         """
         model, optimizer = self.stepper.whole()
-        if not bool(optimizer.weights.isfinite().all()):
+        if not all(bound.isfinite() for bound in torch.aminmax(optimizer.weights)):  # which take no memory
             raise TrainingError(
                 f"the weights are not finite after step {self.state.step:,}; lower training.learning_rate or raise "
                 f"training.warmup. {self.kept.describe_newest()}"

@@ -5,6 +5,7 @@ Shapes: B pairs, S source length, T target length, D d_model, V vocabulary.
 
 from collections.abc import Sequence
 from ctypes import Array
+from mmap import MAP_ANONYMOUS, MAP_PRIVATE, mmap
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,8 @@ _NUMBERS = 1 << 17  # but of a wide model fewer, for memory: so many numbers of 
 _FEWEST = 256  # as many rows at least
 _TOKENS = 288  # of them whose logits are held at a time; a whole number of panels and of tiles
 _LOGITS = 1 << 24  # but no more than these, 64 MiB
+_FLOAT = 4  # bytes
+_FLAGS = MAP_PRIVATE | MAP_ANONYMOUS
 
 
 def can_learn(model: Transformer, library: Library) -> bool:
@@ -75,6 +78,7 @@ class NativeLearner:
         self._trained = _describe(model, self._layers, weights)
         self._position: Tensor | None = None
         self._parts: list[Tensor] = []  # gradients of all threads but the first
+        self._rooms: list[mmap] = []  # what threads keep a group's numbers in
 
     def learn(self, batches: Sequence[Batch], seeds: Sequence[int], consistency: float) -> Loss:
         """Return the loss summed over all target tokens, and add up its gradient; see `Learner`.
@@ -88,9 +92,24 @@ class NativeLearner:
         lessons = (LessonStruct * len(batches))(
             *(self._lesson(one, seed, consistency, gradients, sums) for one, seed in zip(arrays, seeds, strict=True))
         )
-        if not self._library.learn(self._trained, lessons, len(lessons)):
+        problem = self._trained, lessons, len(lessons)
+        rooms = self._make_room(threads, self._library.learn(*problem, None) * _FLOAT)
+        if not self._library.learn(*problem, _place(rooms)):
             raise MemoryError("no memory for a batch")
         return self._loss(sums.sum(axis=0).tolist(), consistency)
+
+    def _make_room(self, threads: int, size: int) -> NDArray[np.uint64]:
+        """Return where each thread has that many bytes to work in.
+
+        The same ones in every step: memory taken and freed step by step, in other sizes each time, would leave gaps.
+        """
+        if len(self._rooms) < threads or len(self._rooms[0]) < size:
+            self._rooms.clear()  # before new ones are made
+            try:
+                self._rooms.extend(mmap(-1, max(size, 1), _FLAGS) for _ in range(threads))
+            except OSError:
+                raise MemoryError("no memory for a batch") from None
+        return np.array([_place(np.frombuffer(room, np.uint8)) for room in self._rooms[:threads]], np.uint64)
 
     def _lesson(
         self, arrays: Sequence[_Array], seed: int, consistency: float, gradients: _Array, sums: _Array
