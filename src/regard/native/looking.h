@@ -30,21 +30,24 @@ static ptrdiff_t head_size(const Stack *stack, int length) {
     return (ptrdiff_t)rounded_up(length, PANEL) * stack->d_k + (ptrdiff_t)rounded_up(stack->d_v, PANEL) * length;
 }
 
+/* The vector at a place in a row of `length` numbers; behind the last of them it is `other`. */
+static inline Vector row_part(Vector v, int at, int length, Vector other) {
+    return length - at < WIDTH ? first_of(v, length - at, other) : v;
+}
+
 /* Turn a row of scores into weights, softmax(scores · scale). */
 static void soften(float *scores, int length, float scale) {
-    int end = rounded_up(length, WIDTH);
-    for (int at = length; at < end; at++) scores[at] = -INFINITY;
     Vector most = all(-INFINITY), factor = all(scale), total = all(0);
-    for (int at = 0; at < end; at += WIDTH) most = larger(load(scores + at), most);
+    for (int at = 0; at < length; at += WIDTH)
+        most = larger(row_part(load(scores + at), at, length, all(-INFINITY)), most);
     most = all(largest_of(most));
-    for (int at = 0; at < end; at += WIDTH) {
-        Vector weight = exponential((load(scores + at) - most) * factor);
+    for (int at = 0; at < length; at += WIDTH) {
+        Vector weight = row_part(exponential((load(scores + at) - most) * factor), at, length, all(0));
         store(scores + at, weight);
         total += weight;
     }
-    for (int at = length; at < end; at++) scores[at] = 0;
     Vector share = all(1 / add_up(total));
-    for (int at = 0; at < end; at += WIDTH) store(scores + at, load(scores + at) * share);
+    for (int at = 0; at < length; at += WIDTH) store(scores + at, load(scores + at) * share);
 }
 
 /* Let queries (rows, H·d_k) look at one source, whose heads are laid out one after the other. */

@@ -18,6 +18,7 @@ typedef __m512 Vector;
 #define largest_of(v) _mm512_reduce_max_ps(v)
 #define any_above(v, bound) _mm512_cmp_ps_mask(v, bound, _CMP_GT_OQ)
 #define where_positive(v, other) _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(v, all(0), _CMP_GT_OQ), other)
+#define first_of(v, count, other) _mm512_mask_blend_ps((__mmask16)((1u << (count)) - 1), other, v)
 #define nearest(v) _mm512_roundscale_ps(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)
 #define power_of_two(v)                                                                                              \
     _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_add_epi32(_mm512_cvtps_epi32(v), _mm512_set1_epi32(127)), 23))
@@ -31,6 +32,9 @@ typedef __m256 Vector;
 #define smaller(a, b) _mm256_min_ps(a, b)
 #define any_above(v, bound) _mm256_movemask_ps(_mm256_cmp_ps(v, bound, _CMP_GT_OQ))
 #define where_positive(v, other) _mm256_and_ps(_mm256_cmp_ps(v, all(0), _CMP_GT_OQ), other)
+#define first_of(v, count, other)                                                                                    \
+    _mm256_blendv_ps(other, v, _mm256_castsi256_ps(_mm256_cmpgt_epi32(                                               \
+                                   _mm256_set1_epi32(count), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7))))
 #define nearest(v) _mm256_round_ps(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)
 #define power_of_two(v)                                                                                              \
     _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(_mm256_cvtps_epi32(v), _mm256_set1_epi32(127)), 23))
