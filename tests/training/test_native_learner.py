@@ -92,6 +92,7 @@ def test_loss_and_gradients_are_torchs(kind, lengths, smoothing, threads, seed, 
     [
         {"d_model": 32, "d_ff": 64, "heads": 2},
         {"d_model": 128, "heads": 4, "encoder_layers": 3, "decoder_layers": 1},
+        {"d_ff": 1024},  # whose rows are laid out with a gap
         {"d_k": 16, "d_v": 48},
         {"d_k": 64, "d_v": 16},
         {"embeddings": "target"},
@@ -128,6 +129,33 @@ def test_the_same_seed_gives_the_same_bits_and_another_does_not(kind):
 
     assert torch.equal(gradient(3), gradient(3))
     assert not torch.equal(gradient(3), gradient(4))
+
+
+@each_kind
+def test_what_an_earlier_batch_left_in_memory_does_not_matter(kind):
+    torch.set_num_threads(2)
+    small, large = make_batch([(4, 5), (6, 3)], 1), make_batch([(9 + number, 30 - number) for number in range(20)], 2)
+    model = make_model(dropout=0.2)
+    optimizer = Adam(model, TrainingSettings())
+    learner = NativeLearner(model, optimizer.weights, optimizer.gradient, 0.1, library_of(kind))
+    gradients = []
+    for batch in (small, large, small, large):
+        learner.learn([batch], [3], 2.0)
+        learner.gather()
+        gradients.append(optimizer.gradient.clone())
+        optimizer.clear()
+    assert torch.equal(gradients[0], gradients[2])
+    assert torch.equal(gradients[1], gradients[3])
+
+
+@each_kind
+def test_memory_that_the_system_refuses_is_told_as_such(kind, monkeypatch):
+    def refuse(*_):
+        raise OSError(12, "Cannot allocate memory")
+
+    monkeypatch.setattr(native_learner, "mmap", refuse)
+    with pytest.raises(MemoryError, match="no memory for a batch"):
+        learn_natively(kind, make_model(), make_batch([(3, 3)]))
 
 
 @each_kind

@@ -155,28 +155,66 @@ static float *cut_memory(Worker *w, int longest) {
 
 /* ---- groups ------------------------------------------------------------------------------------------------------ */
 
-/* A range of a lesson's sentences, and where its tokens begin. */
+/* A range of a lesson's sentences, who learns from it, and where its tokens begin. */
 typedef struct {
-    int first, end;
+    int first, end, thread;
     int64_t source, target;
 } Range;
 
-/* Cut a lesson into ranges of about as many tokens each; their number is a multiple of the threads'. */
-static int cut_lesson(const Lesson *lesson, Range *ranges) {
-    int64_t targets = 0, all_tokens = 0, done = 0, source = 0, target = 0;
-    for (int sentence = 0; sentence < lesson->sentences; sentence++) {
-        targets += lesson->target_lengths[sentence];
-        all_tokens += lesson->source_lengths[sentence] + lesson->target_lengths[sentence];
-    }
-    int64_t turns = (targets * lesson->passes + (int64_t)lesson->rows * lesson->threads - 1) /
-                    ((int64_t)lesson->rows * lesson->threads);
-    int count = 0, wanted = (int)(turns * lesson->threads);
-    for (int sentence = 0; sentence < lesson->sentences; sentence++) {
-        if (done * wanted >= all_tokens * count) ranges[count++] = (Range){sentence, sentence, source, target};
+/* What a token costs on each side: the weights that it is multiplied by. */
+typedef struct {
+    int64_t source, target;
+} Cost;
+
+static Cost cost_of_tokens(const Trained *m) {
+    int64_t keys = m->heads * m->d_k, mixed = mixed_width(m);
+    int64_t own = projected_width(m) + mixed + 2 * m->d_ff, other = keys + mixed;
+    return (Cost){m->encoder_layers * own + m->decoder_layers * other,
+                  m->decoder_layers * (own + other) + m->vocabulary};
+}
+
+/* Cut a thread's part of a lesson, from `first` to `end`, into ranges of about as many target tokens each, with no more
+ * than lesson->rows at a time where sentences allow it. Returns how many. */
+static int cut_part(const Lesson *lesson, Range part, Range *ranges) {
+    int64_t targets = 0, done = 0;
+    for (int sentence = part.first; sentence < part.end; sentence++) targets += lesson->target_lengths[sentence];
+    int64_t wanted = (targets * lesson->passes + lesson->rows - 1) / lesson->rows;
+    int count = 0;
+    for (int sentence = part.first; sentence < part.end; sentence++) {
+        if (done * wanted >= targets * count) {
+            ranges[count] = part;
+            ranges[count++].first = sentence;
+        }
         ranges[count - 1].end = sentence + 1;
-        source += lesson->source_lengths[sentence];
-        target += lesson->target_lengths[sentence];
-        done += lesson->source_lengths[sentence] + lesson->target_lengths[sentence];
+        done += lesson->target_lengths[sentence];
+        part.source += lesson->source_lengths[sentence];
+        part.target += lesson->target_lengths[sentence];
+    }
+    return count;
+}
+
+static int64_t cost_of(const Lesson *lesson, Cost cost, int sentence) {
+    return lesson->source_lengths[sentence] * cost.source + lesson->target_lengths[sentence] * cost.target;
+}
+
+/* Give each thread a part of a lesson, such that all of them have about as much to do, and cut the parts into ranges.
+ * Returns how many. */
+static int cut_lesson(const Lesson *lesson, Cost cost, Range *ranges) {
+    int64_t all_cost = 0, done = 0;
+    for (int sentence = 0; sentence < lesson->sentences; sentence++) all_cost += cost_of(lesson, cost, sentence);
+    int count = 0;
+    Range part = {0};
+    for (; part.thread < lesson->threads; part.thread++) {
+        int64_t source = part.source, target = part.target, fair = all_cost * (part.thread + 1) / lesson->threads;
+        for (; part.end < lesson->sentences && done + cost_of(lesson, cost, part.end) / 2 <= fair; part.end++) {
+            done += cost_of(lesson, cost, part.end);
+            source += lesson->source_lengths[part.end];
+            target += lesson->target_lengths[part.end];
+        }
+        count += cut_part(lesson, part, ranges + count);
+        part.first = part.end;
+        part.source = source;
+        part.target = target;
     }
     return count;
 }
@@ -227,7 +265,7 @@ static void learn_group(Worker *w, int longest) {
     read_source_back(w, memory_gradient);
 }
 
-/* One thread's share of a lesson: every so many-th range. Returns the floats of memory that it takes; without memory they
+/* One thread's share of a lesson: the ranges that are its own. Returns the floats of memory that it takes; without memory they
  * are only counted. Returns 0 for want of a little more. */
 static size_t learn_share(
     const Trained *model, const Lesson *lesson, const Range *ranges, int count, int thread, float *memory) {
@@ -250,7 +288,8 @@ static size_t learn_share(
         w.group.source.total += lesson->source_lengths[sentence];
         w.group.target.total += lesson->target_lengths[sentence];
     }
-    for (int number = thread; number < count; number += lesson->threads) {
+    for (int number = 0; number < count; number++) {
+        if (ranges[number].thread != thread) continue;
         int longest = open_group(&w, ranges + number);
         if (memory)
             learn_group(&w, longest);
@@ -294,7 +333,7 @@ int64_t NAME(learn)(const Trained *model, const Lesson *lessons, int count, floa
     int *cuts = malloc(((size_t)count + 1) * sizeof(int)); /* where a lesson's ranges end */
     if (ranges && cuts) {
         for (int number = 0, end = 0; number < count; number++)
-            cuts[number] = end += cut_lesson(lessons + number, ranges + end);
+            cuts[number] = end += cut_lesson(lessons + number, cost_of_tokens(model), ranges + end);
         taken = learn_shares(model, lessons, count, ranges, cuts, memory);
     }
     free(cuts);

@@ -25,9 +25,7 @@ from regard.tokens import PAD
 _Array = NDArray[Any]
 
 _POSITIONS = 256  # of the table of positions at first; it grows
-_ROWS = 512  # target tokens that a thread works on at a time, at most: enough for products at full speed,
-_NUMBERS = 1 << 17  # but of a wide model fewer, for memory: so many numbers of width d_model, if these are
-_FEWEST = 256  # as many rows at least
+_ROWS = 512  # target tokens that a thread works on at a time: for them, weights are read and gradients written once
 _TOKENS = 288  # of them whose logits are held at a time; a whole number of panels and of tiles
 _LOGITS = 1 << 24  # but no more than these, 64 MiB
 _FLOAT = 4  # bytes
@@ -115,7 +113,7 @@ class NativeLearner:
         self, arrays: Sequence[_Array], seed: int, consistency: float, gradients: _Array, sums: _Array
     ) -> LessonStruct:
         return LessonStruct(
-            *(len(arrays[0]), len(gradients), self._rows(), self._chunk(), _passes(consistency)),
+            *(len(arrays[0]), len(gradients), _ROWS, self._chunk(), _passes(consistency)),
             *map(_place, arrays),
             seed % 2**64,
             *(dropped_levels(self._dropout) - LEVELS // 2, self._dropout > 0, 1 / (1 - self._dropout)),
@@ -137,10 +135,6 @@ class NativeLearner:
         smoothed = (1 - self._smoothing) * plain + self._smoothing * uniform
         objective = smoothed + consistency / 4 * divergence
         return Loss(*(torch.tensor(number, dtype=torch.float64) for number in (objective, smoothed, plain)))
-
-    def _rows(self) -> int:
-        """Return how many target tokens a thread works on at a time."""
-        return min(_ROWS, max(_FEWEST, _NUMBERS // self._model.output.weight.size(1)))
 
     def _chunk(self) -> int:
         """Return how many tokens' logits are held at a time."""
