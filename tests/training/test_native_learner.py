@@ -159,6 +159,19 @@ def test_memory_that_the_system_refuses_is_told_as_such(kind, monkeypatch):
 
 
 @each_kind
+@pytest.mark.parametrize("calls", [1, 2], ids=["counting", "learning"])
+def test_a_library_without_memory_of_its_own_learns_nothing(kind, calls):
+    answers = [*[1] * (calls - 1), 0]  # floats that are needed, then what was taken; 0 for want of memory
+    model = make_model()
+    optimizer = Adam(model, TrainingSettings())
+    library = library_of(kind)._replace(learn=lambda *_: answers.pop(0))
+    learner = NativeLearner(model, optimizer.weights, optimizer.gradient, 0.1, library)
+    with pytest.raises(MemoryError, match="no memory for a batch"):
+        learner.learn([make_batch([(3, 3)])], [1], 0.0)
+    assert not answers
+
+
+@each_kind
 def test_several_batches_at_once_are_as_one_after_the_other(kind):
     torch.set_num_threads(2)
     batches, seeds = [make_batch([(8, 9), (7, 12), (3, 3)], 1), make_batch([(4, 20)], 2)], [5, 6]

@@ -110,7 +110,7 @@ static void keep_layer(Worker *w, Kept *kept, int rows, int source_rows) {
     kept->y = take(w, narrow);
 }
 
-/* What the decoder's output is told about: the group's loss, without the places that numbers come from and go to. */
+/* The loss of the worker's group, but for its hidden states and their gradient. */
 static Loss open_loss(const Worker *w) {
     const Trained *m = w->model;
     const Lesson *lesson = w->lesson;
@@ -173,22 +173,19 @@ static Cost cost_of_tokens(const Trained *m) {
                   m->decoder_layers * (own + other) + m->vocabulary};
 }
 
-/* Cut a thread's part of a lesson, from `first` to `end`, into ranges of about as many target tokens each, with no more
- * than lesson->rows at a time where sentences allow it. Returns how many. */
-static int cut_part(const Lesson *lesson, Range part, Range *ranges) {
+/* Cut a thread's part of a lesson into ranges of about as many target tokens each, with no more than lesson->rows at a time
+ * where sentences allow it. Returns how many; the part then begins where it ended. */
+static int cut_part(const Lesson *lesson, Range *part, Range *ranges) {
     int64_t targets = 0, done = 0;
-    for (int sentence = part.first; sentence < part.end; sentence++) targets += lesson->target_lengths[sentence];
+    for (int sentence = part->first; sentence < part->end; sentence++) targets += lesson->target_lengths[sentence];
     int64_t wanted = (targets * lesson->passes + lesson->rows - 1) / lesson->rows;
     int count = 0;
-    for (int sentence = part.first; sentence < part.end; sentence++) {
-        if (done * wanted >= targets * count) {
-            ranges[count] = part;
-            ranges[count++].first = sentence;
-        }
-        ranges[count - 1].end = sentence + 1;
-        done += lesson->target_lengths[sentence];
-        part.source += lesson->source_lengths[sentence];
-        part.target += lesson->target_lengths[sentence];
+    for (; part->first < part->end; part->first++) {
+        if (done * wanted >= targets * count) ranges[count++] = *part;
+        ranges[count - 1].end = part->first + 1;
+        done += lesson->target_lengths[part->first];
+        part->source += lesson->source_lengths[part->first];
+        part->target += lesson->target_lengths[part->first];
     }
     return count;
 }
@@ -205,16 +202,10 @@ static int cut_lesson(const Lesson *lesson, Cost cost, Range *ranges) {
     int count = 0;
     Range part = {0};
     for (; part.thread < lesson->threads; part.thread++) {
-        int64_t source = part.source, target = part.target, fair = all_cost * (part.thread + 1) / lesson->threads;
-        for (; part.end < lesson->sentences && done + cost_of(lesson, cost, part.end) / 2 <= fair; part.end++) {
+        int64_t fair = all_cost * (part.thread + 1) / lesson->threads;
+        for (; part.end < lesson->sentences && done + cost_of(lesson, cost, part.end) / 2 <= fair; part.end++)
             done += cost_of(lesson, cost, part.end);
-            source += lesson->source_lengths[part.end];
-            target += lesson->target_lengths[part.end];
-        }
-        count += cut_part(lesson, part, ranges + count);
-        part.first = part.end;
-        part.source = source;
-        part.target = target;
+        count += cut_part(lesson, &part, ranges + count);
     }
     return count;
 }
@@ -265,8 +256,8 @@ static void learn_group(Worker *w, int longest) {
     read_source_back(w, memory_gradient);
 }
 
-/* One thread's share of a lesson: the ranges that are its own. Returns the floats of memory that it takes; without memory they
- * are only counted. Returns 0 for want of a little more. */
+/* One thread's share of a lesson: the ranges that are its own. Returns the floats of memory that it takes; without memory
+ * they are only counted. Returns 0 for want of a little more. */
 static size_t learn_share(
     const Trained *model, const Lesson *lesson, const Range *ranges, int count, int thread, float *memory) {
     Worker w = {.model = model, .lesson = lesson, .gradient = lesson->gradients ? lesson->gradients[thread] : NULL,

@@ -91,8 +91,8 @@ class NativeLearner:
             *(self._lesson(one, seed, consistency, gradients, sums) for one, seed in zip(arrays, seeds, strict=True))
         )
         problem = self._trained, lessons, len(lessons)
-        rooms = self._make_room(threads, self._library.learn(*problem, None) * _FLOAT)
-        if not self._library.learn(*problem, _place(rooms)):
+        needed = self._library.learn(*problem, None)
+        if not needed or not self._library.learn(*problem, _place(self._make_room(threads, needed * _FLOAT))):
             raise MemoryError("no memory for a batch")
         return self._loss(sums.sum(axis=0).tolist(), consistency)
 
@@ -104,7 +104,7 @@ class NativeLearner:
         if len(self._rooms) < threads or len(self._rooms[0]) < size:
             self._rooms.clear()  # before new ones are made
             try:
-                self._rooms.extend(mmap(-1, max(size, 1), _FLAGS) for _ in range(threads))
+                self._rooms.extend(mmap(-1, size, _FLAGS) for _ in range(threads))
             except OSError:
                 raise MemoryError("no memory for a batch") from None
         return np.array([_place(np.frombuffer(room, np.uint8)) for room in self._rooms[:threads]], np.uint64)
