@@ -15,7 +15,16 @@ from regard.machine import Machine
 from regard.model.layers import DecoderLayer, EncoderLayer
 from regard.model.quantize import round_rows
 from regard.model.transformer import Decoder, Encoder, Transformer
-from regard.native.library import LayerStruct, Library, LinearStruct, NormStruct, StackStruct, StepStruct, find_library
+from regard.native.library import (
+    LayerStruct,
+    Library,
+    LinearStruct,
+    NormStruct,
+    StackStruct,
+    StepStruct,
+    address,
+    find_library,
+)
 from regard.search.predictor import Array, Likeliest
 from regard.tokens import PAD
 
@@ -98,11 +107,13 @@ class NativeModel:
         tokens = src.numpy()[real].astype(np.int32)
         hidden = np.empty((len(tokens), self._encoder.d_model), np.float32)
         self._reach(src.size(1))
-        self._call(self._library.encode, self._encoder, len(lengths), _at(lengths), _at(tokens), _at(hidden))
+        self._call(
+            self._library.encode, self._encoder, len(lengths), address(lengths), address(tokens), address(hidden)
+        )
         sizes = np.array([self._library.memory_size(self._decoder, length) for length in lengths.tolist()], np.int64)
         starts, size = np.cumsum(sizes) - sizes, int(sizes.sum())
         memory = np.empty((self._decoder.layers, size), np.float32)
-        arguments = _at(lengths), _at(hidden), _at(starts), _at(memory), size
+        arguments = address(lengths), address(hidden), address(starts), address(memory), size
         self._call(self._library.remember, self._decoder, len(lengths), *arguments)
         sentence = np.arange(len(lengths), dtype=np.int32)
         return NativeState(memory, size, starts, lengths, sentence, np.empty((0, len(lengths)), np.int32))
@@ -117,7 +128,7 @@ class NativeModel:
             state,
             ancestors=np.concatenate([state.ancestors, np.arange(rows, dtype=np.int32)[None]]),
             kept=(*state.kept, kept),
-            places=(*state.places, _at(kept)),
+            places=(*state.places, address(kept)),
             heights=(*state.heights, rows),
         )
         tokens = np.array(newest if self._rows is None else self._rows[newest], np.int32)
@@ -127,12 +138,18 @@ class NativeModel:
         found = Likeliest(np.empty(shape, np.float32), np.empty(shape, np.int32))
         step = StepStruct(
             *(batch, beams, past, count),
-            *(_at(tokens), _at(state.sentence), _at(state.starts), _at(state.lengths), _at(state.memory)),
+            *(
+                address(tokens),
+                address(state.sentence),
+                address(state.starts),
+                address(state.lengths),
+                address(state.memory),
+            ),
             state.memory_size,
-            *(_at(places), _at(heights), _at(state.ancestors), _at(limited)),
-            None if self._allowed is None else _at(self._allowed),
-            _at(found.log_probabilities),
-            _at(found.tokens),
+            *(address(places), address(heights), address(state.ancestors), address(limited)),
+            None if self._allowed is None else address(self._allowed),
+            address(found.log_probabilities),
+            address(found.tokens),
         )
         self._call(self._library.step, stack, self._output, step)
         return found, state
@@ -232,11 +249,11 @@ class Arena:
         data = np.ascontiguousarray(array).view(np.uint8).ravel()
         if not self._pieces or self._used + len(data) > len(self._pieces[-1]):
             self._pieces.append(np.empty(max(len(data), _PIECE) + _LINE, np.uint8))
-            self._used = -_at(self._pieces[-1]) % _LINE
+            self._used = -address(self._pieces[-1]) % _LINE
         place = self._pieces[-1][self._used : self._used + len(data)]
         place[:] = data
         self._used += -(-len(data) // _LINE) * _LINE
-        return _at(place)
+        return address(place)
 
 
 def float_panels(weight: Array, panel: int) -> Array:
@@ -259,9 +276,3 @@ def _filled_up(array: Array, unit: int) -> Array:
 
 def _numbers(tensor: Tensor) -> Array:
     return tensor.detach().float().cpu().numpy()
-
-
-def _at(array: Array) -> int:
-    """Return where an array's numbers are, one after the other; it must stay alive as long as they are used."""
-    assert array.flags.c_contiguous
-    return array.__array_interface__["data"][0]  # type: ignore[no-any-return]

@@ -12,6 +12,8 @@ from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from numpy.typing import NDArray
+
 _NAME = "_engine"
 _SWITCH = "REGARD_NATIVE"  # the environment's way to say "off"
 _INTERFACE = 7  # of engine.h
@@ -257,6 +259,12 @@ _ARGUMENTS = {
     "loss": [POINTER(LossStruct)],
     "learn": [POINTER(TrainedStruct), POINTER(LessonStruct), c_int, c_void_p],
 }
+
+
+def address(array: NDArray[Any]) -> int:
+    """Return where an array's numbers are, one after the other; it must stay alive as long as they are used."""
+    assert array.flags.c_contiguous
+    return array.__array_interface__["data"][0]  # type: ignore[no-any-return]
 
 
 @cache

@@ -19,7 +19,7 @@ from regard.model.layers import DecoderLayer, EncoderLayer
 from regard.model.loss import Loss
 from regard.model.positions import SinusoidalPositions
 from regard.model.transformer import Transformer
-from regard.native.library import LessonStruct, Library, NormStruct, TrainedLayerStruct, TrainedStruct
+from regard.native.library import LessonStruct, Library, NormStruct, TrainedLayerStruct, TrainedStruct, address
 from regard.tokens import PAD
 
 _Array = NDArray[Any]
@@ -92,7 +92,7 @@ class NativeLearner:
         )
         problem = self._trained, lessons, len(lessons)
         needed = self._library.learn(*problem, None)
-        if not needed or not self._library.learn(*problem, _place(self._make_room(threads, needed * _FLOAT))):
+        if not needed or not self._library.learn(*problem, address(self._make_room(threads, needed * _FLOAT))):
             raise MemoryError("no memory for a batch")
         return self._loss(sums.sum(axis=0).tolist(), consistency)
 
@@ -107,18 +107,18 @@ class NativeLearner:
                 self._rooms.extend(mmap(-1, size, _FLAGS) for _ in range(threads))
             except OSError:
                 raise MemoryError("no memory for a batch") from None
-        return np.array([_place(np.frombuffer(room, np.uint8)) for room in self._rooms[:threads]], np.uint64)
+        return np.array([address(np.frombuffer(room, np.uint8)) for room in self._rooms[:threads]], np.uint64)
 
     def _lesson(
         self, arrays: Sequence[_Array], seed: int, consistency: float, gradients: _Array, sums: _Array
     ) -> LessonStruct:
         return LessonStruct(
             *(len(arrays[0]), len(gradients), _ROWS, self._chunk(), _passes(consistency)),
-            *map(_place, arrays),
+            *map(address, arrays),
             seed % 2**64,
             *(dropped_levels(self._dropout) - LEVELS // 2, self._dropout > 0, 1 / (1 - self._dropout)),
             *(self._smoothing, consistency / 4),
-            *(_place(gradients), _place(sums)),
+            *(address(gradients), address(sums)),
         )
 
     def gather(self) -> None:
@@ -219,8 +219,3 @@ def _norm(norm: nn.LayerNorm) -> NormStruct:
 def _at(tensor: Tensor) -> int:
     assert tensor.is_contiguous()
     return tensor.data_ptr()
-
-
-def _place(array: NDArray[np.generic]) -> int:
-    assert array.flags.c_contiguous
-    return array.__array_interface__["data"][0]  # type: ignore[no-any-return]
