@@ -176,6 +176,15 @@ class DataSettings(Section):
         "probability, so that training sees words cut another way in each epoch; validation and translation see the "
         "usual one. Departs from the paper; helps where text is scarce (0.1 is usual). 0: off, as in the paper.",
     )
+    retranslation_steps: int = Field(
+        0,
+        ge=0,
+        le=_LARGEST,
+        description="Data diversification (Nguyen and others 2020): two models of the same kind are trained first, for "
+        "so many steps each, one from source to target and one back, and the training text is used twice more: with "
+        "its targets as the first translates its sources, and its sources as the second translates its targets. "
+        "Departs from the paper; helps where text is scarce. 0: off, as in the paper.",
+    )
     max_length: int = Field(
         256, ge=2, le=65_535, description="Longest sentence in training, in subwords with the end token, on each side."
     )

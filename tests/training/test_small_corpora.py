@@ -25,6 +25,7 @@ OPTIONS = {
     "activation dropout": {"model": {"activation_dropout": 0.2}},
     "word dropout": {"model": {"word_dropout": 0.2}},
     "subword dropout": {"data": {"subword_dropout": 0.2}},
+    "retranslation": {"data": {"retranslation_steps": 6}},
 }
 
 

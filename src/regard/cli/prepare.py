@@ -25,12 +25,18 @@ def prepare(
     itself; on its own it shows what training would see, and works without a GPU.
     """
     from regard.data.prepare import prepare as prepare_data
+    from regard.errors import UserError
     from regard.progress import open_display
     from regard.settings import read_recipe
     from regard.training.run import open_run
 
     display = open_display(progress.value)
     settings = read_recipe(recipe, overrides or [])
+    if settings.data.retranslation_steps:
+        raise UserError(
+            "data.retranslation_steps: only 'regard train' has the models that translate the text; look at the text "
+            "itself with --set data.retranslation_steps=0"
+        )
     with open_run(out, settings) as run:
         prepare_data(settings, run.folder, display)
     changed = "".join(f" --set {one}" for one in overrides or [])

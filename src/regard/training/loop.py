@@ -35,6 +35,7 @@ from regard.training.log import Interval, Log, require_tensorboard
 from regard.training.optimizer import learning_rate
 from regard.training.origin import Origin
 from regard.training.processes import Workforce, choose_workforce, launched_workforce
+from regard.training.retranslation import retranslate
 from regard.training.run import Run, open_run, with_absolute_paths
 from regard.training.step import Stepper, StepReport
 from regard.training.stop import StopRequest, TrainingStopped, stop_on_signal
@@ -78,7 +79,11 @@ def train(
     # Those that torchrun has ended in order to start all anew may still hold the folder, on another machine.
     patience = 0.0 if launch is None else _LOCK_PATIENCE
     with leading(launch) as meeting, open_run(Path(out), settings, origin, patience) as run:
-        prepared = prepare(settings, run.folder, display)
+        prepared = prepare(
+            _with_retranslations(settings, run, launch, origin, display, device, processes, threads),
+            run.folder,
+            display,
+        )
         if (run.model / FACTS).exists():
             display.say(f"this training is finished: {run.model}")
             return run.model
@@ -102,6 +107,29 @@ def train(
             del training  # weights, gradients and Adam's means: the model is made of what checkpoints hold
         release_freed_memory()
         return finish(run, settings, prepared, state, machine, display)
+
+
+def _with_retranslations(
+    settings: Settings,
+    run: Run,
+    launch: Launch | None,
+    origin: Origin | None,
+    display: Display,
+    device: str,
+    processes: int | None,
+    threads: int | None,
+) -> Settings:
+    """Return settings that also name the text that models trained first have translated, if there shall be some."""
+    if settings.data.retranslation_steps and (launch is not None or origin is not None):
+        raise UserError(
+            "data.retranslation_steps: only for a training from nothing that is not started by torchrun; write such "
+            "text with 'regard translate', and name it in [[data.train]]"
+        )
+
+    def train_helper(own: Settings, folder: Path) -> Path:
+        return train(own, folder, display=display, device=device, processes=processes, threads=threads)
+
+    return retranslate(settings, run.folder, train_helper, display, device, threads)
 
 
 def _choose_workforce(

@@ -1,0 +1,104 @@
+"""Retranslation: which text is added, that no line of it is lost, and what it is refused for."""
+
+import pytest
+from digits import recipe
+from typer.testing import CliRunner
+
+from regard.cli.main import app
+from regard.data.prepare import open_prepared
+from regard.errors import UserError
+from regard.model_folder import read_settings
+from regard.progress import QuietDisplay
+from regard.settings import Settings
+from regard.training.loop import train
+from regard.training.retranslation import FOLDER, retranslate
+
+STEPS = 100  # from then on, the helpers say something
+
+
+def read(path):
+    return path.read_text(encoding="utf-8").splitlines()
+
+
+@pytest.fixture(scope="module")
+def retranslated(corpus, tmp_path_factory):
+    out = tmp_path_factory.mktemp("retranslated")
+    train(recipe(corpus, data={"retranslation_steps": STEPS}), out, display=QuietDisplay(), processes=1, threads=1)
+    return out
+
+
+def test_each_text_has_one_side_as_it_was_and_a_line_for_each_line(retranslated, corpus):
+    texts = retranslated / FOLDER / "texts"
+    for way, kept, file in (("forward", "source", "train.src"), ("backward", "target", "train.tgt")):
+        assert read(texts / f"{way}-0.{kept}") == read(corpus / file)
+        other = "target" if kept == "source" else "source"
+        assert len(read(texts / f"{way}-0.{other}")) == len(read(corpus / file))
+
+
+def test_training_sees_all_three_texts(retranslated, corpus):
+    counts = [one.count for one in open_prepared(retranslated).training_store(1).corpora]
+    assert len(counts) == 3
+    assert counts[0] == len(read(corpus / "train.src"))
+    assert all(0 < count <= counts[0] for count in counts[1:])
+
+
+def test_the_helpers_differ_from_the_run_in_direction_steps_and_seed_alone(retranslated):
+    own = read_settings(retranslated / "settings.toml")
+    forward, backward = (
+        read_settings(retranslated / FOLDER / way / "settings.toml") for way in ("forward", "backward")
+    )
+    assert own.data.retranslation_steps == STEPS
+    assert forward.data == own.data.model_copy(update={"retranslation_steps": 0})
+    assert backward.data.train[0].source == own.data.train[0].target
+    assert backward.data.valid[0].target == own.data.valid[0].source
+    assert (backward.data.source_language, backward.data.target_language) == (
+        own.data.target_language,
+        own.data.source_language,
+    )
+    assert len({one.training.seed for one in (own, forward, backward)}) == 3
+    for one in (forward, backward):
+        assert one.model == own.model
+        assert one.training.model_copy(update={"seed": 0}) == own.training.model_copy(
+            update={"seed": 0, "steps": STEPS, "warmup": 10}
+        )
+
+
+def test_a_finished_run_is_not_made_again(retranslated):
+    texts = retranslated / FOLDER / "texts" / "forward-0.target"
+    before = texts.stat().st_mtime_ns
+    train(read_settings(retranslated / "settings.toml"), retranslated, display=QuietDisplay(), processes=1, threads=1)
+    assert texts.stat().st_mtime_ns == before
+
+
+def test_pairs_in_one_file_are_turned_with_their_empty_lines(corpus, tmp_path, retranslated):
+    lines = [f"{source}\t{target}" for source, target in zip(read(corpus / "train.src"), "abc", strict=False)]
+    pairs = tmp_path / "pairs.tsv"
+    pairs.write_text("\n".join([lines[0], "\t", *lines[1:]]) + "\n", encoding="utf-8")
+    data = {"train": [{"pairs": str(pairs)}], "valid": [], "retranslation_steps": STEPS}
+    asked = []
+
+    def train_helper(settings: Settings, folder):
+        asked.append(settings)
+        return retranslated / "model"
+
+    changed = retranslate(recipe(corpus, data=data), tmp_path / "run", train_helper, QuietDisplay(), threads=1)
+    turned = asked[1].data.train[0]
+    assert read(turned.source) == ["a", "", "b", "c"]
+    assert read(turned.target) == [line.partition("\t")[0] for line in read(pairs)]
+    assert len(changed.data.train) == 3
+    assert [len(read(file)) for one in changed.data.train[1:] for file in (one.source, one.target)] == [4] * 4
+    assert read(changed.data.train[1].target)[1] == ""
+
+
+def test_it_is_refused_for_finetuning(retranslated, corpus, tmp_path):
+    from regard.training.finetune import finetune
+
+    settings = recipe(corpus, data={"retranslation_steps": STEPS})
+    with pytest.raises(UserError, match="from nothing"):
+        finetune(retranslated, settings, tmp_path / "tuned", display=QuietDisplay(), processes=1, threads=1)
+
+
+def test_preparing_alone_says_what_to_do(retranslated, tmp_path):
+    result = CliRunner().invoke(app, ["prepare", str(retranslated / "settings.toml"), "--out", str(tmp_path / "new")])
+    assert result.exit_code != 0
+    assert isinstance(result.exception, UserError) or "retranslation_steps=0" in result.output
