@@ -99,6 +99,8 @@ def test_it_is_refused_for_finetuning(retranslated, corpus, tmp_path):
 
 
 def test_preparing_alone_says_what_to_do(retranslated, tmp_path):
-    result = CliRunner().invoke(app, ["prepare", str(retranslated / "settings.toml"), "--out", str(tmp_path / "new")])
-    assert result.exit_code != 0
-    assert isinstance(result.exception, UserError) or "retranslation_steps=0" in result.output
+    settings = str(retranslated / "settings.toml")
+    result = CliRunner().invoke(app, ["prepare", settings, "--out", str(tmp_path / "new")])
+    assert isinstance(result.exception, UserError)
+    assert "--set data.retranslation_steps=0" in str(result.exception)
+    assert not (tmp_path / "new").exists()
