@@ -1,5 +1,7 @@
 """Retranslation: which text is added, that no line of it is lost, and what it is refused for."""
 
+import shutil
+
 import pytest
 from digits import recipe
 from typer.testing import CliRunner
@@ -12,6 +14,7 @@ from regard.progress import QuietDisplay
 from regard.settings import Settings
 from regard.training.loop import train
 from regard.training.retranslation import FOLDER, retranslate
+from regard.training.run import Run
 
 STEPS = 100  # from then on, the helpers say something
 
@@ -81,13 +84,27 @@ def test_pairs_in_one_file_are_turned_with_their_empty_lines(corpus, tmp_path, r
         asked.append(settings)
         return retranslated / "model"
 
-    changed = retranslate(recipe(corpus, data=data), tmp_path / "run", train_helper, QuietDisplay(), threads=1)
+    changed = retranslate(recipe(corpus, data=data), Run(tmp_path / "run"), train_helper, QuietDisplay(), threads=1)
     turned = asked[1].data.train[0]
     assert read(turned.source) == ["a", "", "b", "c"]
     assert read(turned.target) == [line.partition("\t")[0] for line in read(pairs)]
     assert len(changed.data.train) == 3
     assert [len(read(file)) for one in changed.data.train[1:] for file in (one.source, one.target)] == [4] * 4
     assert read(changed.data.train[1].target)[1] == ""
+
+
+def test_text_that_changed_before_the_data_was_ready_is_found(retranslated, corpus, tmp_path):
+    folder = tmp_path / "run"
+    shutil.copytree(retranslated, folder)
+    shutil.rmtree(folder / "checkpoints")
+    shutil.rmtree(folder / "model")
+    (folder / "data" / "inputs.json").unlink()  # as if it had been killed right before
+    other = tmp_path / "other.src"
+    other.write_text((corpus / "train.src").read_text(encoding="utf-8").replace("1", "2"), encoding="utf-8")
+    files = {"source": str(other), "target": str(corpus / "train.tgt")}
+    settings = recipe(corpus, data={"train": [files], "retranslation_steps": STEPS})
+    with pytest.raises(UserError, match="other settings"):
+        train(settings, folder, display=QuietDisplay(), processes=1, threads=1)
 
 
 def test_it_is_refused_for_finetuning(retranslated, corpus, tmp_path):

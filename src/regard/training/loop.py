@@ -79,11 +79,8 @@ def train(
     # Those that torchrun has ended in order to start all anew may still hold the folder, on another machine.
     patience = 0.0 if launch is None else _LOCK_PATIENCE
     with leading(launch) as meeting, open_run(Path(out), settings, origin, patience) as run:
-        prepared = prepare(
-            _with_retranslations(settings, run, launch, origin, display, device, processes, threads),
-            run.folder,
-            display,
-        )
+        text = _with_retranslations(settings, run, launch, origin, display, device, processes, threads)
+        prepared = prepare(text, run.folder, display)
         if (run.model / FACTS).exists():
             display.say(f"this training is finished: {run.model}")
             return run.model
@@ -129,7 +126,7 @@ def _with_retranslations(
     def train_helper(own: Settings, folder: Path) -> Path:
         return train(own, folder, display=display, device=device, processes=processes, threads=threads)
 
-    return retranslate(settings, run.folder, train_helper, display, device, threads)
+    return retranslate(settings, run, train_helper, display, device, threads)
 
 
 def _choose_workforce(

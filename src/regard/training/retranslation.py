@@ -13,17 +13,16 @@ from regard.progress import Display
 from regard.seeds import mix
 from regard.settings import Corpus, Settings
 from regard.text.corpus import read_pairs
+from regard.training.run import Run
 from regard.translator import Translator, load
 
 FORWARD, BACKWARD = "forward", "backward"
 FOLDER = "retranslation"
 
-_TEXTS, _TURNED = "texts", "turned"
-
 
 def retranslate(
     settings: Settings,
-    run: Path,
+    run: Run,
     train: Callable[[Settings, Path], Path],
     display: Display,
     device: str = "auto",
@@ -31,21 +30,23 @@ def retranslate(
 ) -> Settings:
     """Return settings whose training corpora are also there as translated, forward and back; make what is missing.
 
-    `train` trains by settings in a folder and returns the model's. Settings without retranslation stay as they are.
+    `train` trains by settings in a folder, or finds that nothing it began with has changed, and returns the model's.
+    Settings without retranslation stay as they are.
     """
     if not settings.data.retranslation_steps:
         return settings
-    texts = run / FOLDER / _TEXTS
-    if not texts.exists():
+    helpers = run.folder / FOLDER
+    texts = helpers / "texts"
+    if not run.prepared.exists():  # from then on, the data remembers these texts as it does all others
         models = {}
-        for way, helper in ((FORWARD, _forward(settings)), (BACKWARD, _backward(settings, run / FOLDER / _TURNED))):
+        for way, helper in ((FORWARD, _forward(settings)), (BACKWARD, _backward(settings, helpers / "turned"))):
             display.say(f"a model that translates {way} comes first, for data.retranslation_steps")
-            models[way] = train(helper, run / FOLDER / way)
-        with explain_disk_errors(texts), new_folder(texts) as folder:
-            for way, model in models.items():
-                _translate_corpora(
-                    settings.data.train, way, load(model, device=device, threads=threads), folder, display
-                )
+            models[way] = train(helper, helpers / way)
+        if not texts.exists():
+            with explain_disk_errors(texts), new_folder(texts) as folder:
+                for way, model in models.items():
+                    translator = load(model, device=device, threads=threads)
+                    _translate_corpora(settings.data.train, way, translator, folder, display)
     corpora = [
         Corpus(**_files(texts, way, number), weight=corpus.weight)
         for way in (FORWARD, BACKWARD)
@@ -75,16 +76,15 @@ def _backward(settings: Settings, folder: Path) -> Settings:
 def _turned(corpus: Corpus, folder: Path) -> Corpus:
     if corpus.pairs is None:
         return corpus.model_copy(update={"source": corpus.target, "target": corpus.source})
-    if not folder.exists():
-        with (
-            explain_disk_errors(folder),
-            new_folder(folder) as texts,
-            _open(texts / "source") as source,
-            _open(texts / "target") as target,
-        ):
-            for pair in read_pairs(corpus):
-                source.write(f"{pair.target}\n")
-                target.write(f"{pair.source}\n")
+    with (  # anew each time: the file may have been mended since
+        explain_disk_errors(folder),
+        new_folder(folder) as texts,
+        _open(texts / "source") as source,
+        _open(texts / "target") as target,
+    ):
+        for pair in read_pairs(corpus):
+            source.write(f"{pair.target}\n")
+            target.write(f"{pair.source}\n")
     return Corpus(source=folder / "source", target=folder / "target", weight=corpus.weight)
 
 
