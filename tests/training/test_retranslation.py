@@ -113,6 +113,16 @@ def test_it_is_refused_for_finetuning(retranslated, corpus, tmp_path):
     settings = recipe(corpus, data={"retranslation_steps": STEPS})
     with pytest.raises(UserError, match="from nothing"):
         finetune(retranslated, settings, tmp_path / "tuned", display=QuietDisplay(), processes=1, threads=1)
+    assert not (tmp_path / "tuned").exists()
+
+
+def test_it_is_refused_under_torchrun(corpus, tmp_path, monkeypatch):
+    told = {"TORCHELASTIC_RUN_ID": "a", "RANK": "0", "WORLD_SIZE": "2", "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "2"}
+    for name, value in told.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(UserError, match="torchrun"):
+        train(recipe(corpus, data={"retranslation_steps": STEPS}), tmp_path / "run", display=QuietDisplay(), threads=1)
+    assert not (tmp_path / "run").exists()
 
 
 def test_preparing_alone_says_what_to_do(retranslated, tmp_path):

@@ -6,6 +6,7 @@ generator, and a killed one continues bit for bit.
 
 import math
 import time
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -73,13 +74,19 @@ def train(
     display = display or open_display()
     if not settings.data.train:
         raise UserError("data.train: no training corpus; give --train SOURCE TARGET, or [[data.train]] in the recipe")
+    if settings.data.retranslation_steps and (launch is not None or origin is not None):
+        raise UserError(
+            "data.retranslation_steps: only for a training from nothing that is not started by torchrun; write such "
+            "text with 'regard translate', and name it in [[data.train]]"
+        )
     if tensorboard:
         require_tensorboard()
     settings = with_absolute_paths(settings)
     # Those that torchrun has ended in order to start all anew may still hold the folder, on another machine.
     patience = 0.0 if launch is None else _LOCK_PATIENCE
     with leading(launch) as meeting, open_run(Path(out), settings, origin, patience) as run:
-        text = _with_retranslations(settings, run, launch, origin, display, device, processes, threads)
+        train_helper = partial(train, display=display, device=device, processes=processes, threads=threads)
+        text = retranslate(settings, run, train_helper, display, device, threads)
         prepared = prepare(text, run.folder, display)
         if (run.model / FACTS).exists():
             display.say(f"this training is finished: {run.model}")
@@ -104,29 +111,6 @@ def train(
             del training  # weights, gradients and Adam's means: the model is made of what checkpoints hold
         release_freed_memory()
         return finish(run, settings, prepared, state, machine, display)
-
-
-def _with_retranslations(
-    settings: Settings,
-    run: Run,
-    launch: Launch | None,
-    origin: Origin | None,
-    display: Display,
-    device: str,
-    processes: int | None,
-    threads: int | None,
-) -> Settings:
-    """Return settings that also name the text that models trained first have translated, if there shall be some."""
-    if settings.data.retranslation_steps and (launch is not None or origin is not None):
-        raise UserError(
-            "data.retranslation_steps: only for a training from nothing that is not started by torchrun; write such "
-            "text with 'regard translate', and name it in [[data.train]]"
-        )
-
-    def train_helper(own: Settings, folder: Path) -> Path:
-        return train(own, folder, display=display, device=device, processes=processes, threads=threads)
-
-    return retranslate(settings, run, train_helper, display, device, threads)
 
 
 def _choose_workforce(
