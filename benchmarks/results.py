@@ -1,7 +1,7 @@
 """How well do the recipes translate? Train each with several seeds, score it once, keep the row.
 
     python benchmarks/results.py run recipes/multi30k-en-de.toml --seeds 1,2,3 --runs runs
-    python benchmarks/results.py run RECIPE --set training.consistency=0 --name no-consistency --no-test --runs runs
+    python benchmarks/results.py run RECIPE --set data.retranslation_steps=0 --name plain --no-test --runs runs
     python benchmarks/results.py table                           the tables of what was measured before
     python benchmarks/results.py table --page docs/results.md    the same, put into the page
 
