@@ -72,11 +72,24 @@ def test_two_steps_of_adam_are_the_formula_worked_out_by_hand(scale):
         assert not weight.grad.any()
 
 
-def test_many_steps_are_those_of_torchs_own_adam():
+def test_weight_decay_takes_the_same_share_of_every_weight_whatever_its_gradient():
+    weight = nn.Parameter(torch.tensor([1.0, -8.0]))
+    adam = Adam(nn.ParameterList([weight]), TrainingSettings(weight_decay=0.5))
+    adam.step(0.1)  # no gradient
+    assert weight.tolist() == pytest.approx([0.95, -7.6], rel=1e-6)  # float32
+    weight.grad += torch.tensor([3.0, 3.0])
+    before = weight.tolist()
+    adam.step(0.1)
+    change = 0.1 * (0.3 / (1 - 0.9**2)) / (0.18 / (1 - 0.98**2)) ** 0.5
+    assert weight.tolist() == pytest.approx([0.95 * value - change for value in before], rel=1e-6)
+
+
+@pytest.mark.parametrize(("decay", "kind"), [(0.0, torch.optim.Adam), (0.5, torch.optim.AdamW)])
+def test_many_steps_are_those_of_torchs_own_adam(decay, kind):
     ours, theirs = (nn.Sequential(nn.Linear(70, 40), nn.Linear(40, 3)) for _ in range(2))
     theirs.load_state_dict(ours.state_dict())
-    adam = Adam(ours, TrainingSettings())
-    other = torch.optim.Adam(theirs.parameters(), lr=0.01, betas=(0.9, 0.98), eps=1e-9)
+    adam = Adam(ours, TrainingSettings(weight_decay=decay))
+    other = kind(theirs.parameters(), lr=0.01, betas=(0.9, 0.98), eps=1e-9, weight_decay=decay)
     for step in range(20):
         for one, two in zip(ours.parameters(), theirs.parameters(), strict=True):
             two.grad = torch.sin(torch.arange(one.numel(), dtype=torch.float32) * (step + 1)).view_as(one)

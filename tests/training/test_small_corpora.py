@@ -21,6 +21,7 @@ OPTIONS = {
     "consistency": {"consistency": 5.0, "consistency_start": 2},
     "initial gain": {"model": {"initial_gain": 0.2}},
     "exponential average": {"average": "exponential", "average_decay": 0.8},
+    "weight decay": {"weight_decay": 1.0},
     "attention dropout": {"model": {"attention_dropout": 0.2}},
     "activation dropout": {"model": {"activation_dropout": 0.2}},
     "word dropout": {"model": {"word_dropout": 0.2}},
@@ -64,7 +65,7 @@ def test_parts_of_the_weights_train_like_the_whole(corpus, tmp_path):
     for processes, shard in runs:
         out = tmp_path / str(processes)
         # Pre-norm is torch's in both, so that dropout draws the same.
-        settings = recipe(corpus, consistency=5.0, shard=shard, model={"norm": "pre"}, **option)
+        settings = recipe(corpus, consistency=5.0, weight_decay=1.0, shard=shard, model={"norm": "pre"}, **option)
         train(settings, out, display=QuietDisplay(), processes=processes, threads=1)
     one, other = (weights_of(tmp_path / str(processes) / "model") for processes, _ in runs)
     assert one.keys() == other.keys()

@@ -35,6 +35,7 @@ _INHERITED = (
     "beta1",
     "beta2",
     "epsilon",
+    "weight_decay",
     "clip_norm",
     "seed",
     "precision",

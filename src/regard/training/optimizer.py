@@ -42,6 +42,7 @@ class Adam:
 
     def __init__(self, model: nn.Module, settings: TrainingSettings) -> None:
         self.beta1, self.beta2, self.epsilon = settings.beta1, settings.beta2, settings.epsilon
+        self.weight_decay = settings.weight_decay
         self.weights = torch.cat([weight.detach().flatten() for weight in model.parameters()])
         self.gradient, self.mean, self.square = (torch.zeros_like(self.weights) for _ in range(3))
         self.decay = average_decay(settings)
@@ -60,7 +61,8 @@ class Adam:
         """Change the weights by the gradient times `scale`, and clear the gradient.
 
         m ← β1·m + (1 - β1)·g and v ← β2·v + (1 - β2)·g²; weights ← weights - rate · m̂ / (√v̂ + ε), where m̂ and v̂ are m
-        and v divided by 1 - β1^t and 1 - β2^t, for step t.
+        and v divided by 1 - β1^t and 1 - β2^t, for step t. With weight decay d (not in the paper) the weights are first
+        multiplied by 1 - rate · d.
         """
         self._change([self.weights], [self.gradient], [self.mean], [self.square], rate, scale)
         if self.average is not None:
@@ -78,8 +80,8 @@ class Adam:
     ) -> None:
         self.steps += 1
         device = weights[0].device
-        # One pass over memory. (torch.optim.Adam calls just this, but loads a compiler first, which takes seconds.)
-        torch._fused_adam_(
+        # One pass over memory. (torch.optim.AdamW calls just this, but loads a compiler first, which takes seconds.)
+        torch._fused_adamw_(
             weights,
             gradients,
             means,
@@ -89,7 +91,7 @@ class Adam:
             lr=rate,
             beta1=self.beta1,
             beta2=self.beta2,
-            weight_decay=0.0,
+            weight_decay=self.weight_decay,
             eps=self.epsilon,
             amsgrad=False,
             maximize=False,

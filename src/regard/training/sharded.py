@@ -45,6 +45,7 @@ class ShardedAdam(Adam):
 
     def __init__(self, model: nn.Module, settings: TrainingSettings) -> None:
         self.beta1, self.beta2, self.epsilon = settings.beta1, settings.beta2, settings.epsilon
+        self.weight_decay = settings.weight_decay
         self.parts: dict[str, DTensor] = dict(model.named_parameters())  # type: ignore[arg-type]
         self.decay = average_decay(settings)
         kinds = ["mean", "square"] if self.decay is None else ["mean", "square", AVERAGE]
