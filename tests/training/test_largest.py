@@ -38,7 +38,7 @@ def limit_positions(monkeypatch, most, error=None):
     learn = Stepper.learn
 
     def limited(self, batches, seeds, consistency):
-        (batch,) = batches
+        batch = batches[0]
         tried.append(batch.src.size)
         if batch.src.size > most:
             raise error or MemoryError

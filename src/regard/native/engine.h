@@ -167,6 +167,12 @@ typedef struct {
     const float *weights;  /* where the memory begins that holds all weights */
 } Trained;
 
+/* What a sentence's dropout is drawn by, which depends on its batch and not on what else is learned from. */
+typedef struct {
+    uint64_t seed;       /* the batch's */
+    int64_t first[2][2]; /* by side (source, target) and pass: the number of its first row among the batch's */
+} Draws;
+
 /* What is learned from: some sentences with their translations, one after the other without padding. */
 typedef struct {
     int32_t sentences;
@@ -179,7 +185,7 @@ typedef struct {
     const int32_t *source;    /* tokens */
     const int32_t *target;    /* tokens that are read: from the start token on */
     const int64_t *following; /* tokens that are to be said: up to the end token */
-    uint64_t seed;            /* of dropout */
+    const Draws *draws;       /* (sentences) */
     int32_t bound;            /* random bits below it drop a number */
     int32_t drops;            /* whether anything is dropped */
     float drop_scale;         /* of numbers that stay */

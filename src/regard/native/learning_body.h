@@ -9,25 +9,29 @@
 
 /* ---- the model, forward and back --------------------------------------------------------------------------------- */
 
-/* Returns the encoder's output. */
-static const float *read_source(const Worker *w) {
+/* What a layer has read, once more: the first layer `first`, others what the norm of the layer before said. */
+static const float *read_again(
+    const Worker *w, const TrainedLayer *layers, const Kept *kept, int number, const float *first, int rows) {
+    if (!number) return first;
+    return join_again(w, &layers[number - 1].feed_forward_norm, kept[number - 1].centred, rows);
+}
+
+static void read_source(const Worker *w) {
     const Trained *m = w->model;
     const Side *side = &w->group.source;
     const float *x = w->source;
     embed(w, side, 0, m->source_embedding, w->source);
     for (int number = 0; number < m->encoder_layers; number++) {
         const TrainedLayer *layer = m->encoder + number;
-        Kept *kept = w->encoder + number;
-        kept->input = x;
-        attend_to_own(w, layer, side, 0, kept);
+        const Kept *kept = w->encoder + number;
+        attend_to_own(w, layer, side, 0, x, kept);
         join_rows(w, side, encoder_site(number, 0), &layer->self_norm, x, kept->self_centred, kept->self_factor,
-                  kept->self_y);
-        think_about(w, layer, side->rows, kept->self_y, kept);
-        join_rows(w, side, encoder_site(number, 1), &layer->feed_forward_norm, kept->self_y, kept->centred,
-                  kept->factor, kept->y);
-        x = kept->y;
+                  w->between);
+        think_about(w, layer, side->rows, w->between, kept);
+        join_rows(w, side, encoder_site(number, 1), &layer->feed_forward_norm, w->between, kept->centred, kept->factor,
+                  w->encoded);
+        x = w->encoded;
     }
-    return x;
 }
 
 static void read_source_back(const Worker *w, float *gradient) {
@@ -37,51 +41,53 @@ static void read_source_back(const Worker *w, float *gradient) {
         const TrainedLayer *layer = m->encoder + number;
         const Kept *kept = w->encoder + number;
         part_rows(w, side, encoder_site(number, 1), &layer->feed_forward_norm, kept->centred, kept->factor, gradient);
-        think_back(w, layer, side->rows, kept->self_y, kept, gradient);
+        const float *x = join_again(w, &layer->self_norm, kept->self_centred, side->rows);
+        think_back(w, layer, side->rows, x, kept, gradient);
         part_rows(w, side, encoder_site(number, 0), &layer->self_norm, kept->self_centred, kept->self_factor, gradient);
-        attend_to_own_back(w, layer, side, 0, kept, gradient);
+        x = read_again(w, m->encoder, w->encoder, number, w->source, side->rows);
+        attend_to_own_back(w, layer, side, 0, x, kept, gradient);
     }
     embed_back(w, side, 0, m->source_embedding, gradient);
 }
 
-/* Returns the decoder's output. */
-static const float *read_target(const Worker *w, const float *memory) {
+static void read_target(const Worker *w) {
     const Trained *m = w->model;
     const Side *side = &w->group.target;
     const float *x = w->target;
     embed(w, side, 1, m->target_embedding, w->target);
     for (int number = 0; number < m->decoder_layers; number++) {
         const TrainedLayer *layer = m->decoder + number;
-        Kept *kept = w->decoder + number;
-        kept->input = x;
-        attend_to_own(w, layer, side, 1, kept);
+        const Kept *kept = w->decoder + number;
+        attend_to_own(w, layer, side, 1, x, kept);
         join_rows(w, side, decoder_site(m, number, 0), &layer->self_norm, x, kept->self_centred, kept->self_factor,
-                  kept->self_y);
-        attend_to_source(w, layer, memory, kept);
-        join_rows(w, side, decoder_site(m, number, 1), &layer->cross_norm, kept->self_y, kept->cross_centred,
-                  kept->cross_factor, kept->cross_y);
-        think_about(w, layer, side->rows, kept->cross_y, kept);
-        join_rows(w, side, decoder_site(m, number, 2), &layer->feed_forward_norm, kept->cross_y, kept->centred,
-                  kept->factor, kept->y);
-        x = kept->y;
+                  w->between);
+        attend_to_source(w, layer, w->between, w->encoded, kept);
+        join_rows(w, side, decoder_site(m, number, 1), &layer->cross_norm, w->between, kept->cross_centred,
+                  kept->cross_factor, w->behind);
+        think_about(w, layer, side->rows, w->behind, kept);
+        join_rows(w, side, decoder_site(m, number, 2), &layer->feed_forward_norm, w->behind, kept->centred, kept->factor,
+                  w->decoded);
+        x = w->decoded;
     }
-    return x;
 }
 
-static void read_target_back(const Worker *w, const float *memory, float *gradient, float *memory_gradient) {
+static void read_target_back(const Worker *w, float *gradient, float *memory_gradient) {
     const Trained *m = w->model;
     const Side *side = &w->group.target;
     for (int number = m->decoder_layers - 1; number >= 0; number--) {
         const TrainedLayer *layer = m->decoder + number;
         const Kept *kept = w->decoder + number;
         part_rows(w, side, decoder_site(m, number, 2), &layer->feed_forward_norm, kept->centred, kept->factor, gradient);
-        think_back(w, layer, side->rows, kept->cross_y, kept, gradient);
+        const float *x = join_again(w, &layer->cross_norm, kept->cross_centred, side->rows);
+        think_back(w, layer, side->rows, x, kept, gradient);
         part_rows(w, side, decoder_site(m, number, 1), &layer->cross_norm, kept->cross_centred, kept->cross_factor,
                   gradient);
-        attend_to_source_back(w, layer, memory, kept, gradient, memory_gradient);
+        x = join_again(w, &layer->self_norm, kept->self_centred, side->rows);
+        attend_to_source_back(w, layer, x, w->encoded, kept, gradient, memory_gradient);
         part_rows(w, side, decoder_site(m, number, 0), &layer->self_norm, kept->self_centred, kept->self_factor,
                   gradient);
-        attend_to_own_back(w, layer, side, 1, kept, gradient);
+        x = read_again(w, m->decoder, w->decoder, number, w->target, side->rows);
+        attend_to_own_back(w, layer, side, 1, x, kept, gradient);
     }
     embed_back(w, side, 1, m->target_embedding, gradient);
 }
@@ -95,19 +101,16 @@ static void keep_layer(Worker *w, Kept *kept, int rows, int source_rows) {
     kept->mixed = take(w, (size_t)rows * mixed_width(m));
     kept->self_centred = take(w, narrow);
     kept->self_factor = take(w, rows);
-    kept->self_y = take(w, narrow);
     if (source_rows) { /* a decoder's */
         kept->query = take(w, (size_t)rows * m->heads * m->d_k);
         kept->key_value = take(w, (size_t)source_rows * (m->heads * m->d_k + mixed_width(m)));
         kept->cross_mixed = take(w, (size_t)rows * mixed_width(m));
         kept->cross_centred = take(w, narrow);
         kept->cross_factor = take(w, rows);
-        kept->cross_y = take(w, narrow);
     }
     kept->inner = take(w, (size_t)rows * inner_room(m));
     kept->centred = take(w, narrow);
     kept->factor = take(w, rows);
-    kept->y = take(w, narrow);
 }
 
 /* The loss of the worker's group, but for its hidden states and their gradient. */
@@ -140,6 +143,10 @@ static float *cut_memory(Worker *w, int longest) {
     w->used = 0;
     w->source = take(w, (size_t)source * m->d_model);
     w->target = take(w, (size_t)target * m->d_model);
+    w->encoded = take(w, (size_t)source * m->d_model);
+    w->decoded = take(w, (size_t)target * m->d_model);
+    w->between = take(w, (size_t)most * m->d_model);
+    w->behind = take(w, (size_t)target * m->d_model);
     for (int number = 0; number < m->encoder_layers; number++) keep_layer(w, w->encoder + number, source, 0);
     for (int number = 0; number < m->decoder_layers; number++) keep_layer(w, w->decoder + number, target, source);
     w->change = take(w, (size_t)most * m->d_model);
@@ -148,6 +155,8 @@ static float *cut_memory(Worker *w, int longest) {
     w->packed = take(w, packed_size(most, broadest));
     w->room = take(w, room_size(longest, longest, m->d_k, m->d_v));
     w->bits = (int16_t *)take(w, m->d_model);
+    w->group.source.draws = (RowDraws *)take(w, (size_t)source * sizeof(RowDraws) / sizeof(float));
+    w->group.target.draws = (RowDraws *)take(w, (size_t)target * sizeof(RowDraws) / sizeof(float));
     Loss loss = open_loss(w);
     w->loss = take(w, loss_size(&loss));
     return take(w, (size_t)(source + target) * m->d_model);
@@ -211,8 +220,7 @@ static int cut_lesson(const Lesson *lesson, Cost cost, Range *ranges) {
 }
 
 /* Describe one side of a range; returns its longest sentence. */
-static int open_side(Side *side, const Lesson *lesson, const Range *range, const int32_t *lengths, const int32_t *tokens,
-                     int64_t first) {
+static int open_side(Side *side, const Lesson *lesson, const Range *range, const int32_t *lengths, const int32_t *tokens) {
     int row = 0, count = range->end - range->first, longest = 0;
     for (int sentence = 0; sentence < count * lesson->passes; sentence++) {
         side->lengths[sentence] = lengths[range->first + sentence % count];
@@ -222,8 +230,7 @@ static int open_side(Side *side, const Lesson *lesson, const Range *range, const
     }
     side->rows = row;
     side->once = row / lesson->passes;
-    side->first = first;
-    side->tokens = tokens + first;
+    side->tokens = tokens;
     return longest;
 }
 
@@ -232,10 +239,23 @@ static int open_group(Worker *w, const Range *range) {
     const Lesson *lesson = w->lesson;
     Group *group = &w->group;
     group->sentences = (range->end - range->first) * lesson->passes;
+    group->draws = lesson->draws + range->first;
     group->following = lesson->following + range->target;
-    int source = open_side(&group->source, lesson, range, lesson->source_lengths, lesson->source, range->source);
-    int target = open_side(&group->target, lesson, range, lesson->target_lengths, lesson->target, range->target);
+    int source = open_side(&group->source, lesson, range, lesson->source_lengths, lesson->source + range->source);
+    int target = open_side(&group->target, lesson, range, lesson->target_lengths, lesson->target + range->target);
     return source > target ? source : target;
+}
+
+/* Say what each row of a side, 0 or 1, draws its dropout by. */
+static void number_rows(const Group *group, int which, int passes) {
+    const Side *side = which ? &group->target : &group->source;
+    int count = group->sentences / passes;
+    for (int sentence = 0; sentence < group->sentences; sentence++) {
+        const Draws *draws = group->draws + sentence % count;
+        RowDraws *rows = side->draws + side->starts[sentence];
+        for (int place = 0; place < side->lengths[sentence]; place++)
+            rows[place] = (RowDraws){draws->seed, draws->first[which][sentence / count] + place};
+    }
 }
 
 /* Forward and back for the worker's group. */
@@ -243,16 +263,18 @@ static void learn_group(Worker *w, int longest) {
     const Trained *m = w->model;
     const Side *source = &w->group.source, *target = &w->group.target;
     float *gradient = cut_memory(w, longest), *memory_gradient = gradient + (ptrdiff_t)target->rows * m->d_model;
-    const float *memory = read_source(w), *hidden = read_target(w, memory);
+    for (int which = 0; which < 2; which++) number_rows(&w->group, which, w->lesson->passes);
+    read_source(w);
+    read_target(w);
     Loss loss = open_loss(w);
-    loss.hidden = hidden;
+    loss.hidden = w->decoded;
     if (w->gradient) {
         memset(gradient, 0, (size_t)(source->rows + target->rows) * m->d_model * sizeof(float));
         loss.hidden_grad = gradient;
     }
     add_loss(&loss, w->loss);
     if (!w->gradient) return;
-    read_target_back(w, memory, gradient, memory_gradient);
+    read_target_back(w, gradient, memory_gradient);
     read_source_back(w, memory_gradient);
 }
 
@@ -275,10 +297,6 @@ static size_t learn_share(
     int **places[] = {&w.group.source.starts, &w.group.source.lengths, &w.group.target.starts, &w.group.target.lengths};
     for (int number = 0; number < 4; number++)
         *places[number] = numbers + (size_t)number * lesson->sentences * lesson->passes;
-    for (int sentence = 0; sentence < lesson->sentences; sentence++) {
-        w.group.source.total += lesson->source_lengths[sentence];
-        w.group.target.total += lesson->target_lengths[sentence];
-    }
     for (int number = 0; number < count; number++) {
         if (ranges[number].thread != thread) continue;
         int longest = open_group(&w, ranges + number);
@@ -294,40 +312,30 @@ end:
     return most;
 }
 
-/* Every thread's share of every lesson; ranges of a lesson end at its cut. Returns the most that a share takes, or 0. */
+/* Every thread's share of a lesson. Returns the most that a share takes, or 0. */
 static int64_t learn_shares(
-    const Trained *model, const Lesson *lessons, int count, const Range *ranges, const int *cuts, float *const *memory) {
-    int threads = lessons->threads;
+    const Trained *model, const Lesson *lesson, const Range *ranges, int count, float *const *memory) {
+    int threads = lesson->threads;
     int64_t most = 0, least = 1;
 #pragma omp parallel for num_threads(threads) if (memory && threads > 1) schedule(static, 1)                             \
     reduction(max : most) reduction(min : least)
-    for (int thread = 0; thread < threads; thread++)
-        for (int number = 0; number < count; number++) {
-            int start = number ? cuts[number - 1] : 0;
-            int64_t taken = learn_share(model, lessons + number, ranges + start, cuts[number] - start, thread,
-                                        memory ? memory[thread] : NULL);
-            most = taken > most ? taken : most;
-            least = taken < least ? taken : least;
-        }
+    for (int thread = 0; thread < threads; thread++) {
+        int64_t taken = learn_share(model, lesson, ranges, count, thread, memory ? memory[thread] : NULL);
+        most = taken > most ? taken : most;
+        least = taken < least ? taken : least;
+    }
     return least ? most : 0;
 }
 
-/* Add up the losses of lessons and their gradients. Threads go from one lesson to the next without waiting for each other.
+/* Add up the loss of a lesson and its gradients.
  *
  * memory (threads) points to room for as many floats each as this returns if memory is NULL; then nothing is learned.
  * Returns 0 for want of a little more. */
-int64_t NAME(learn)(const Trained *model, const Lesson *lessons, int count, float *const *memory) {
-    int sentences = 0;
-    int64_t taken = 0;
-    for (int number = 0; number < count; number++) sentences += lessons[number].sentences;
-    Range *ranges = malloc(((size_t)sentences + 1) * sizeof(Range));
-    int *cuts = malloc(((size_t)count + 1) * sizeof(int)); /* where a lesson's ranges end */
-    if (ranges && cuts) {
-        for (int number = 0, end = 0; number < count; number++)
-            cuts[number] = end += cut_lesson(lessons + number, cost_of_tokens(model), ranges + end);
-        taken = learn_shares(model, lessons, count, ranges, cuts, memory);
-    }
-    free(cuts);
+int64_t NAME(learn)(const Trained *model, const Lesson *lesson, float *const *memory) {
+    Range *ranges = malloc(((size_t)lesson->sentences + 1) * sizeof(Range));
+    if (!ranges) return 0;
+    int count = cut_lesson(lesson, cost_of_tokens(model), ranges);
+    int64_t taken = learn_shares(model, lesson, ranges, count, memory);
     free(ranges);
     return taken;
 }

@@ -6,7 +6,7 @@ library, and torch computes what it would have computed.
 
 import ctypes
 import os
-from ctypes import POINTER, c_float, c_int, c_int32, c_int64, c_uint64, c_void_p
+from ctypes import POINTER, c_float, c_int, c_int32, c_int64, c_void_p
 from functools import cache
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
@@ -217,7 +217,7 @@ class LessonStruct(ctypes.Structure):
         ("source", c_void_p),
         ("target", c_void_p),
         ("following", c_void_p),
-        ("seed", c_uint64),
+        ("draws", c_void_p),
         ("bound", c_int32),
         ("drops", c_int32),
         ("drop_scale", c_float),
@@ -257,7 +257,7 @@ _ARGUMENTS = {
     "attend": [POINTER(AttentionStruct), c_void_p],
     "attend_back": [POINTER(AttentionStruct), *[c_void_p] * 4],
     "loss": [POINTER(LossStruct)],
-    "learn": [POINTER(TrainedStruct), POINTER(LessonStruct), c_int, c_void_p],
+    "learn": [POINTER(TrainedStruct), POINTER(LessonStruct), c_void_p],
 }
 
 

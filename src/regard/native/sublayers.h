@@ -6,31 +6,37 @@
 
 /* ---- a group of sentences ---------------------------------------------------------------------------------------- */
 
+/* What a row's dropout is drawn by. */
+typedef struct {
+    uint64_t seed;
+    int64_t number;
+} RowDraws;
+
 /* One side of a group: rows of all its sentences; two passes are one more set of sentences behind the first. */
 typedef struct {
     int rows;
     int once;              /* rows of one pass */
-    int64_t first, total;  /* where the group's rows begin among all of a lesson's, and how many these are */
     const int32_t *tokens; /* (once) */
     int *starts, *lengths; /* (sentences) */
+    RowDraws *draws;       /* (rows) */
 } Side;
 
 typedef struct {
     int sentences; /* both passes' */
     Side source, target;
+    const Draws *draws; /* (sentences of one pass) */
     const int64_t *following;
 } Group;
 
-/* What a layer keeps for the way back. */
+/* What a layer keeps for the way back. What comes out of a norm is not kept, but computed again from what went in. */
 typedef struct {
-    const float *input;                         /* (rows, d_model) */
-    float *projected;                           /* (rows, queries, keys and values) */
-    float *mixed;                               /* (rows, H·d_v) */
-    float *self_centred, *self_factor, *self_y; /* (rows, d_model), (rows), (rows, d_model) */
-    float *query, *key_value, *cross_mixed;     /* (rows, H·d_k), (source rows, keys and values), (rows, H·d_v) */
-    float *cross_centred, *cross_factor, *cross_y;
+    float *projected;                       /* (rows, queries, keys and values) */
+    float *mixed;                           /* (rows, H·d_v) */
+    float *self_centred, *self_factor;      /* (rows, d_model), (rows) */
+    float *query, *key_value, *cross_mixed; /* (rows, H·d_k), (source rows, keys and values), (rows, H·d_v) */
+    float *cross_centred, *cross_factor;
     float *inner; /* (rows, d_ff), each with inner_room */
-    float *centred, *factor, *y;
+    float *centred, *factor;
 } Kept;
 
 /* A thread at work. */
@@ -43,7 +49,9 @@ typedef struct {
     size_t used;                 /* floats of it */
     Group group;
     Kept *encoder, *decoder;     /* by layers */
-    float *source, *target;      /* what the first layers read */
+    float *source, *target;      /* (rows, d_model) what the first layers read */
+    float *encoded, *decoded;    /* (rows, d_model) what layers pass on, and at last what the stacks say */
+    float *between, *behind;     /* (rows, d_model) what comes out of norms within a layer */
     float *packed, *room, *loss; /* for products, for attention and for the loss */
     float *change, *wide, *wider; /* (rows, d_model), (rows, projected), (rows, inner_room) for any use */
     int16_t *bits;
@@ -79,8 +87,7 @@ static inline int decoder_site(const Trained *m, int layer, int block) {
 /* Draw a row's random bits; NULL if nothing is dropped. They do not depend on the group that the row is in. */
 static const int16_t *draw(const Worker *w, const Side *side, int site, int row) {
     if (!w->lesson->drops) return NULL;
-    int64_t number = side->first + (row < side->once ? row : side->total + row - side->once);
-    draw_row(w->lesson->seed, site, number, w->model->d_model, w->bits);
+    draw_row(side->draws[row].seed, site, side->draws[row].number, w->model->d_model, w->bits);
     return w->bits;
 }
 
@@ -96,6 +103,16 @@ static void join_rows(
     Residual block = residual(w, norm);
     for (ptrdiff_t row = 0, at = 0; row < side->rows; row++, at += block.width)
         join_row(&block, draw(w, side, site, row), x + at, w->change + at, centred + at, factor + row, y + at);
+}
+
+/* y once more. */
+static const float *join_again(const Worker *w, const Norm *norm, const float *centred, int rows) {
+    int width = w->model->d_model;
+    for (ptrdiff_t start = 0; start < (ptrdiff_t)rows * width; start += width)
+        for (int at = 0; at < width; at += WIDTH)
+            store(w->between + start + at,
+                  multiply_add(load(centred + start + at), load(norm->weight + at), load(norm->bias + at)));
+    return w->between;
 }
 
 /* The way back, in place: `gradient` becomes that of x, and w->change that of what was added. */
@@ -233,16 +250,18 @@ static void unmap(
     unmap_rows(w, y_gradient, outputs, rows, outputs, x, inputs, weight, inputs, add, x_gradient);
 }
 
-static void attend_to_own(const Worker *w, const TrainedLayer *layer, const Side *side, int causal, const Kept *kept) {
+static void attend_to_own(
+    const Worker *w, const TrainedLayer *layer, const Side *side, int causal, const float *x, const Kept *kept) {
     const Trained *m = w->model;
-    map(w, kept->input, side->rows, m->d_model, layer->query_key_value, projected_width(m), kept->projected);
+    map(w, x, side->rows, m->d_model, layer->query_key_value, projected_width(m), kept->projected);
     Looking looking = look_at_own(m, kept->projected);
     look_around(w, &looking, side, side, causal, kept->mixed);
     map(w, kept->mixed, side->rows, mixed_width(m), layer->self_output, m->d_model, w->change);
 }
 
 static void attend_to_own_back(
-    const Worker *w, const TrainedLayer *layer, const Side *side, int causal, const Kept *kept, float *gradient) {
+    const Worker *w, const TrainedLayer *layer, const Side *side, int causal, const float *x, const Kept *kept,
+    float *gradient) {
     const Trained *m = w->model;
     int keys = m->heads * m->d_k;
     float *mixed = w->wider, *projected = w->wide; /* their gradients */
@@ -250,14 +269,15 @@ static void attend_to_own_back(
     Looking looking = look_at_own(m, kept->projected);
     LookingBack back = {projected, projected + keys, projected + 2 * keys};
     look_around_back(w, &looking, side, side, causal, mixed, &back);
-    unmap(w, projected, side->rows, projected_width(m), kept->input, layer->query_key_value, m->d_model, 1, gradient);
+    unmap(w, projected, side->rows, projected_width(m), x, layer->query_key_value, m->d_model, 1, gradient);
 }
 
-static void attend_to_source(const Worker *w, const TrainedLayer *layer, const float *memory, const Kept *kept) {
+static void attend_to_source(
+    const Worker *w, const TrainedLayer *layer, const float *x, const float *memory, const Kept *kept) {
     const Trained *m = w->model;
     const Side *source = &w->group.source, *target = &w->group.target;
     int keys = m->heads * m->d_k;
-    map(w, kept->self_y, target->rows, m->d_model, layer->cross_query, keys, kept->query);
+    map(w, x, target->rows, m->d_model, layer->cross_query, keys, kept->query);
     map(w, memory, source->rows, m->d_model, layer->cross_key_value, keys + mixed_width(m), kept->key_value);
     Looking looking = look_at_other(m, kept->query, kept->key_value);
     look_around(w, &looking, target, source, 0, kept->cross_mixed);
@@ -265,8 +285,8 @@ static void attend_to_source(const Worker *w, const TrainedLayer *layer, const f
 }
 
 static void attend_to_source_back(
-    const Worker *w, const TrainedLayer *layer, const float *memory, const Kept *kept, float *gradient,
-    float *memory_gradient) {
+    const Worker *w, const TrainedLayer *layer, const float *x, const float *memory, const Kept *kept,
+    float *gradient, float *memory_gradient) {
     const Trained *m = w->model;
     const Side *source = &w->group.source, *target = &w->group.target;
     int keys = m->heads * m->d_k, both = keys + mixed_width(m);
@@ -275,7 +295,7 @@ static void attend_to_source_back(
     Looking looking = look_at_other(m, kept->query, kept->key_value);
     LookingBack back = {query, key_value, key_value + keys};
     look_around_back(w, &looking, target, source, 0, mixed, &back);
-    unmap(w, query, target->rows, keys, kept->self_y, layer->cross_query, m->d_model, 1, gradient);
+    unmap(w, query, target->rows, keys, x, layer->cross_query, m->d_model, 1, gradient);
     unmap(w, key_value, source->rows, both, memory, layer->cross_key_value, m->d_model, 1, memory_gradient);
 }
 

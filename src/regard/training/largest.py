@@ -98,9 +98,14 @@ class _Trial:
 
 
 def _compute(stepper: Stepper, batch: Batch) -> bool:
-    """Compute a batch's gradients and forget them; False if memory runs out."""
+    """Compute a batch's gradients and forget them; False if memory runs out.
+
+    As many of them as a step has to hold at the same time.
+    """
+    pieces = stepper.world.share(range(stepper.settings.pieces))
+    together = max(1, min(len(pieces), stepper.learner.at_once))
     try:
-        stepper.learn([batch], [0], stepper.settings.consistency)
+        stepper.learn([batch] * together, range(together), stepper.settings.consistency)
     except (RuntimeError, MemoryError) as error:
         if not is_out_of_memory(error):
             raise

@@ -18,6 +18,10 @@ from regard.training.optimizer import Adam
 class Learner(Protocol):
     """Adds up gradients of a model's weights."""
 
+    @property
+    def at_once(self) -> int:
+        """How many batches' numbers it may hold at the same time, of those that it is given together."""
+
     def learn(self, batches: Sequence[Batch], seeds: Sequence[int], consistency: float) -> Loss:
         """Return the loss of some batches (objective.py), summed over their target tokens, and add its gradient.
 
@@ -33,6 +37,7 @@ class TorchLearner:
 
     def __init__(self, model: Transformer, smoothing: float, machine: Machine) -> None:
         self._model, self._smoothing, self._machine = model, smoothing, machine
+        self.at_once = 1
 
     def learn(self, batches: Sequence[Batch], seeds: Sequence[int], consistency: float) -> Loss:
         """See `Learner`."""

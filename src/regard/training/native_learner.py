@@ -25,9 +25,9 @@ from regard.tokens import PAD
 _Array = NDArray[Any]
 
 _POSITIONS = 256  # of the table of positions at first; it grows
-_ROWS = 512  # target tokens that a thread works on at a time: for them, weights are read and gradients written once
-_TOKENS = 288  # of them whose logits are held at a time; a whole number of panels and of tiles
-_LOGITS = 1 << 24  # but no more than these, 64 MiB
+_ROWS = 1024  # target tokens that a thread works on at a time: for them, weights are read and gradients written once
+_TOKENS = 480  # of them whose logits are held at a time; a whole number of panels and of tiles
+_LOGITS = 18 << 20  # but no more than these, 72 MiB
 _FLOAT = 4  # bytes
 _FLAGS = MAP_PRIVATE | MAP_ANONYMOUS
 
@@ -78,6 +78,11 @@ class NativeLearner:
         self._parts: list[Tensor] = []  # gradients of all threads but the first
         self._rooms: list[mmap] = []  # what threads keep a group's numbers in
 
+    @property
+    def at_once(self) -> int:
+        """See `Learner`: each thread may hold a whole batch's."""
+        return torch.get_num_threads()
+
     def learn(self, batches: Sequence[Batch], seeds: Sequence[int], consistency: float) -> Loss:
         """Return the loss summed over all target tokens, and add up its gradient; see `Learner`.
 
@@ -85,12 +90,10 @@ class NativeLearner:
         """
         threads = torch.get_num_threads()
         gradients, sums = self._gradients(threads), np.zeros((threads, 4))
-        arrays = [_ragged(batch) for batch in batches]  # which must stay alive as long as they are used
+        arrays = _join(batches, seeds)  # which must stay alive as long as they are used
         self._reach(max(batch.src.shape[1] + batch.tgt.shape[1] for batch in batches))
-        lessons = (LessonStruct * len(batches))(
-            *(self._lesson(one, seed, consistency, gradients, sums) for one, seed in zip(arrays, seeds, strict=True))
-        )
-        problem = self._trained, lessons, len(lessons)
+        rows = min(_ROWS, max(batch.tokens for batch in batches))
+        problem = self._trained, self._lesson(arrays, rows, consistency, gradients, sums)
         needed = self._library.learn(*problem, None)
         if not needed or not self._library.learn(*problem, address(self._make_room(threads, needed * _FLOAT))):
             raise MemoryError("no memory for a batch")
@@ -110,12 +113,11 @@ class NativeLearner:
         return np.array([address(np.frombuffer(room, np.uint8)) for room in self._rooms[:threads]], np.uint64)
 
     def _lesson(
-        self, arrays: Sequence[_Array], seed: int, consistency: float, gradients: _Array, sums: _Array
+        self, arrays: Sequence[_Array], rows: int, consistency: float, gradients: _Array, sums: _Array
     ) -> LessonStruct:
         return LessonStruct(
-            *(len(arrays[0]), len(gradients), _ROWS, self._chunk(), _passes(consistency)),
+            *(len(arrays[0]), len(gradients), rows, self._chunk(), _passes(consistency)),
             *map(address, arrays),
-            seed % 2**64,
             *(dropped_levels(self._dropout) - LEVELS // 2, self._dropout > 0, 1 / (1 - self._dropout)),
             *(self._smoothing, consistency / 4),
             *(address(gradients), address(sums)),
@@ -157,6 +159,23 @@ class NativeLearner:
 
 def _passes(consistency: float) -> int:
     return 2 if consistency else 1
+
+
+def _join(batches: Sequence[Batch], seeds: Sequence[int]) -> list[_Array]:
+    """Return all batches' sentences one after the other: what `_ragged` does of each, and what dropout is drawn by."""
+    parts = [_ragged(batch) for batch in batches]
+    draws = [_draws(part[:2], seed) for part, seed in zip(parts, seeds, strict=True)]
+    return [*map(np.concatenate, zip(*parts, strict=True)), np.concatenate(draws)]
+
+
+def _draws(lengths: Sequence[_Array], seed: int) -> NDArray[np.uint64]:
+    """Return (B, 5): the batch's seed and, by side and pass, the number of a sentence's first row among the batch's."""
+    draws = np.full((len(lengths[0]), 5), seed % 2**64, np.uint64)
+    for side, counts in enumerate(lengths):
+        ends = counts.cumsum(dtype=np.uint64)
+        draws[:, 1 + 2 * side] = ends - counts.astype(np.uint64)
+        draws[:, 2 + 2 * side] = draws[:, 1 + 2 * side] + ends[-1]  # the second pass comes behind the first
+    return draws
 
 
 def _ragged(batch: Batch) -> tuple[_Array, ...]:
