@@ -145,21 +145,27 @@ static float *cut_memory(Worker *w, int longest) {
     w->target = take(w, (size_t)target * m->d_model);
     w->encoded = take(w, (size_t)source * m->d_model);
     w->decoded = take(w, (size_t)target * m->d_model);
-    w->between = take(w, (size_t)most * m->d_model);
-    w->behind = take(w, (size_t)target * m->d_model);
     for (int number = 0; number < m->encoder_layers; number++) keep_layer(w, w->encoder + number, source, 0);
     for (int number = 0; number < m->decoder_layers; number++) keep_layer(w, w->decoder + number, target, source);
+    w->bits = (int16_t *)take(w, m->d_model);
+    w->group.source.draws = (RowDraws *)take(w, (size_t)source * sizeof(RowDraws) / sizeof(float));
+    w->group.target.draws = (RowDraws *)take(w, (size_t)target * sizeof(RowDraws) / sizeof(float));
+    float *gradients = take(w, (size_t)(source + target) * m->d_model);
+    /* What follows is used within layers, or by the loss between the way forward and the way back: one place for both. */
+    size_t start = w->used;
+    Loss loss = open_loss(w);
+    w->loss = take(w, loss_size(&loss));
+    size_t end = w->used;
+    w->used = start;
+    w->between = take(w, (size_t)most * m->d_model);
+    w->behind = take(w, (size_t)target * m->d_model);
     w->change = take(w, (size_t)most * m->d_model);
     w->wide = take(w, (size_t)most * projected);
     w->wider = take(w, (size_t)most * widest);
     w->packed = take(w, packed_size(most, broadest));
     w->room = take(w, room_size(longest, longest, m->d_k, m->d_v));
-    w->bits = (int16_t *)take(w, m->d_model);
-    w->group.source.draws = (RowDraws *)take(w, (size_t)source * sizeof(RowDraws) / sizeof(float));
-    w->group.target.draws = (RowDraws *)take(w, (size_t)target * sizeof(RowDraws) / sizeof(float));
-    Loss loss = open_loss(w);
-    w->loss = take(w, loss_size(&loss));
-    return take(w, (size_t)(source + target) * m->d_model);
+    w->used = w->used > end ? w->used : end;
+    return gradients;
 }
 
 /* ---- groups ------------------------------------------------------------------------------------------------------ */

@@ -26,8 +26,8 @@ _Array = NDArray[Any]
 
 _POSITIONS = 256  # of the table of positions at first; it grows
 _ROWS = 1024  # target tokens that a thread works on at a time: for them, weights are read and gradients written once
-_TOKENS = 480  # of them whose logits are held at a time; a whole number of panels and of tiles
-_LOGITS = 18 << 20  # but no more than these, 72 MiB
+_TOKENS = 384  # of them whose logits are held at a time; a whole number of panels and of tiles
+_LOGITS = 1 << 24  # but no more than these, 64 MiB
 _FLOAT = 4  # bytes
 _FLAGS = MAP_PRIVATE | MAP_ANONYMOUS
 
