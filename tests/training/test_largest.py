@@ -16,6 +16,7 @@ from regard.settings import ModelSettings, TrainingSettings
 from regard.training import largest
 from regard.training.distributed import World
 from regard.training.largest import try_largest_batch
+from regard.training.native_learner import NativeLearner
 from regard.training.step import Stepper
 
 OUT_OF_MEMORY = [
@@ -147,3 +148,19 @@ def test_the_largest_pieces_are_tried_from_few_rows_to_all(stepper, monkeypatch)
     assert tried[0] < max(tried)
     assert max(tried) > 20
     assert np.all(np.array(tried) <= 40)
+
+
+@pytest.mark.parametrize(("pieces", "threads", "together"), [(1, 2, 1), (2, 2, 2), (3, 2, 2), (3, 1, 1)])
+def test_as_many_pieces_are_tried_together_as_a_step_holds_at_once(
+    pieces, threads, together, prepared, machine, monkeypatch
+):
+    model = build_model(ModelSettings(**MODEL), len(prepared.vocabulary)).train()
+    training = TrainingSettings(**{**TRAINING, "batch_tokens": 40 * pieces, "micro_batch_tokens": 40})
+    stepper = Stepper(model, prepared.train, training, machine, World())
+    if not isinstance(stepper.learner, NativeLearner):
+        pytest.skip("no compiled library: torch computes one piece after the other")
+    monkeypatch.setattr(NativeLearner, "at_once", threads)
+    tried, learn = [], Stepper.learn
+    monkeypatch.setattr(Stepper, "learn", lambda self, *given: tried.append(len(given[0])) or learn(self, *given))
+    try_largest_batch(stepper)
+    assert set(tried) == {together}
