@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#define INTERFACE 7 /* raised when this file changes: an old library must not meet new Python */
+#define INTERFACE 8 /* raised when this file changes: an old library must not meet new Python */
 
 extern int regard_threads; /* that share the work of a search */
 
@@ -186,6 +186,7 @@ typedef struct {
     const int32_t *target;    /* tokens that are read: from the start token on */
     const int64_t *following; /* tokens that are to be said: up to the end token */
     const Draws *draws;       /* (sentences) */
+    const int32_t *ends;      /* (threads) each takes the sentences from the end of the one before to its own */
     int32_t bound;            /* random bits below it drop a number */
     int32_t drops;            /* whether anything is dropped */
     float drop_scale;         /* of numbers that stay */

@@ -3,7 +3,7 @@
  * The model itself is regard/model; this computes the same for the paper's (norms behind residual sums, ReLU, no biases
  * in attention), and tests hold the two together. Sentences lie one after the other without padding. Each thread takes
  * groups of sentences of its own and adds to gradients of its own, so that threads wait for each other only at the end.
- * Which thread has a sentence depends on nothing but the sentences and the number of threads. */
+ * training/lesson.py says which thread has a sentence: that depends on the sentences and the number of threads alone. */
 
 #include "sublayers.h"
 
@@ -176,18 +176,6 @@ typedef struct {
     int64_t source, target;
 } Range;
 
-/* What a token costs on each side: the weights that it is multiplied by. */
-typedef struct {
-    int64_t source, target;
-} Cost;
-
-static Cost cost_of_tokens(const Trained *m) {
-    int64_t keys = m->heads * m->d_k, mixed = mixed_width(m);
-    int64_t own = projected_width(m) + mixed + 2 * m->d_ff, other = keys + mixed;
-    return (Cost){m->encoder_layers * own + m->decoder_layers * other,
-                  m->decoder_layers * (own + other) + m->vocabulary};
-}
-
 /* Cut a thread's part of a lesson into ranges of about as many target tokens each, with no more than lesson->rows at a time
  * where sentences allow it. Returns how many; the part then begins where it ended. */
 static int cut_part(const Lesson *lesson, Range *part, Range *ranges) {
@@ -205,21 +193,12 @@ static int cut_part(const Lesson *lesson, Range *part, Range *ranges) {
     return count;
 }
 
-static int64_t cost_of(const Lesson *lesson, Cost cost, int sentence) {
-    return lesson->source_lengths[sentence] * cost.source + lesson->target_lengths[sentence] * cost.target;
-}
-
-/* Give each thread a part of a lesson, such that all of them have about as much to do, and cut the parts into ranges.
- * Returns how many. */
-static int cut_lesson(const Lesson *lesson, Cost cost, Range *ranges) {
-    int64_t all_cost = 0, done = 0;
-    for (int sentence = 0; sentence < lesson->sentences; sentence++) all_cost += cost_of(lesson, cost, sentence);
+/* Cut every thread's part of a lesson. Returns how many ranges that makes. */
+static int cut_lesson(const Lesson *lesson, Range *ranges) {
     int count = 0;
     Range part = {0};
     for (; part.thread < lesson->threads; part.thread++) {
-        int64_t fair = all_cost * (part.thread + 1) / lesson->threads;
-        for (; part.end < lesson->sentences && done + cost_of(lesson, cost, part.end) / 2 <= fair; part.end++)
-            done += cost_of(lesson, cost, part.end);
+        part.end = lesson->ends[part.thread];
         count += cut_part(lesson, &part, ranges + count);
     }
     return count;
@@ -340,7 +319,7 @@ static int64_t learn_shares(
 int64_t NAME(learn)(const Trained *model, const Lesson *lesson, float *const *memory) {
     Range *ranges = malloc(((size_t)lesson->sentences + 1) * sizeof(Range));
     if (!ranges) return 0;
-    int count = cut_lesson(lesson, cost_of_tokens(model), ranges);
+    int count = cut_lesson(lesson, ranges);
     int64_t taken = learn_shares(model, lesson, ranges, count, memory);
     free(ranges);
     return taken;

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 _NAME = "_engine"
 _SWITCH = "REGARD_NATIVE"  # the environment's way to say "off"
-_INTERFACE = 7  # of engine.h
+_INTERFACE = 8  # of engine.h
 _KINDS = {512: "avx512", 256: "avx2"}
 
 
@@ -218,6 +218,7 @@ class LessonStruct(ctypes.Structure):
         ("target", c_void_p),
         ("following", c_void_p),
         ("draws", c_void_p),
+        ("ends", c_void_p),
         ("bound", c_int32),
         ("drops", c_int32),
         ("drop_scale", c_float),

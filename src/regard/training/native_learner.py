@@ -20,7 +20,7 @@ from regard.model.loss import Loss
 from regard.model.positions import SinusoidalPositions
 from regard.model.transformer import Transformer
 from regard.native.library import LessonStruct, Library, NormStruct, TrainedLayerStruct, TrainedStruct, address
-from regard.tokens import PAD
+from regard.training.lesson import TokenCost, join, share_out
 
 _Array = NDArray[Any]
 
@@ -74,6 +74,7 @@ class NativeLearner:
             for stack in (model.encoder, model.decoder)
         ]
         self._trained = _describe(model, self._layers, weights)
+        self._cost = _cost_of_tokens(self._trained)
         self._position: Tensor | None = None
         self._parts: list[Tensor] = []  # gradients of all threads but the first
         self._rooms: list[mmap] = []  # what threads keep a group's numbers in
@@ -90,7 +91,8 @@ class NativeLearner:
         """
         threads = torch.get_num_threads()
         gradients, sums = self._gradients(threads), np.zeros((threads, 4))
-        arrays = _join(batches, seeds)  # which must stay alive as long as they are used
+        pairs, ends = share_out(join(batches, seeds), self._cost, threads)
+        arrays = [*pairs, ends]  # which must stay alive as long as they are used
         self._reach(max(batch.src.shape[1] + batch.tgt.shape[1] for batch in batches))
         rows = min(_ROWS, max(batch.tokens for batch in batches))
         problem = self._trained, self._lesson(arrays, rows, consistency, gradients, sums)
@@ -161,31 +163,6 @@ def _passes(consistency: float) -> int:
     return 2 if consistency else 1
 
 
-def _join(batches: Sequence[Batch], seeds: Sequence[int]) -> list[_Array]:
-    """Return all batches' sentences one after the other: what `_ragged` does of each, and what dropout is drawn by."""
-    parts = [_ragged(batch) for batch in batches]
-    draws = [_draws(part[:2], seed) for part, seed in zip(parts, seeds, strict=True)]
-    return [*map(np.concatenate, zip(*parts, strict=True)), np.concatenate(draws)]
-
-
-def _draws(lengths: Sequence[_Array], seed: int) -> NDArray[np.uint64]:
-    """Return (B, 5): the batch's seed and, by side and pass, the number of a sentence's first row among the batch's."""
-    draws = np.full((len(lengths[0]), 5), seed % 2**64, np.uint64)
-    for side, counts in enumerate(lengths):
-        ends = counts.cumsum(dtype=np.uint64)
-        draws[:, 1 + 2 * side] = ends - counts.astype(np.uint64)
-        draws[:, 2 + 2 * side] = draws[:, 1 + 2 * side] + ends[-1]  # the second pass comes behind the first
-    return draws
-
-
-def _ragged(batch: Batch) -> tuple[_Array, ...]:
-    """Return a batch without padding: lengths of sources and targets, tokens of sources, tokens read and to be said."""
-    reads, says = batch.tgt[:, :-1], batch.tgt[:, 1:]
-    source, target = batch.src != PAD, says != PAD
-    lengths = [real.sum(axis=1, dtype=np.int32) for real in (source, target)]
-    return *lengths, batch.src[source].astype(np.int32), reads[target].astype(np.int32), says[target]
-
-
 def _describe(model: Transformer, layers: Sequence[Array[TrainedLayerStruct]], weights: Tensor) -> TrainedStruct:
     encoder, decoder = layers
     first = model.encoder.layers[0]
@@ -207,6 +184,15 @@ def _describe(model: Transformer, layers: Sequence[Array[TrainedLayerStruct]], w
         target_embedding=_at(model.decoder.entry.embedding.weight),
         output=_at(model.output.weight),
         weights=_at(weights),
+    )
+
+
+def _cost_of_tokens(trained: TrainedStruct) -> TokenCost:
+    keys, mixed = trained.heads * trained.d_k, trained.heads * trained.d_v
+    own, other = 2 * keys + 2 * mixed + 2 * trained.d_ff, keys + mixed
+    return TokenCost(
+        source=trained.encoder_layers * own + trained.decoder_layers * other,
+        target=trained.decoder_layers * (own + other) + trained.vocabulary,
     )
 
 
