@@ -11,6 +11,8 @@
  *
  * Whatever a token's chunk is, its numbers are the same to the last bit, and so is the sum of all gradients. */
 
+#include "mapping.h"
+
 enum { BLOCK = 240 }; /* rows of weight that are worked on at a time, with their logits in the second cache */
 
 /* A chunk of tokens. A row of its buffers has `room` for them: rounded up to a panel, and a vector more, so that rows do
@@ -31,6 +33,7 @@ typedef struct {
     float *divergence;      /* (room) with two passes: from this to the other */
     float *target;          /* (room) the targets' logits */
     float *logits;          /* (vocabulary, room), then the gradient; one block if no gradient is wanted */
+    float *packed;          /* for the product that makes hidden_grad */
 } Chunk;
 
 static inline int is_learning(const Loss *loss) { return loss->hidden_grad || loss->weight_grad; }
@@ -141,16 +144,17 @@ static void conclude_chunk(const Loss *loss, const Chunk *chunk, int blocks) {
     }
 }
 
-/* The gradient of a block's logits, but for the targets: p - ε/V, where p = e^(logit - most) · e^(most - log_sum). */
-static void differentiate(const Loss *loss, const Chunk *chunk, const float *most, int rows, float *powers) {
+/* The gradient of a block's logits, but for the targets: p - ε/V, where p = e^(logit - most) · e^(most - log_sum). The
+ * latter factor takes the place of the block's share, which has been told. */
+static void differentiate(const Loss *loss, const Chunk *chunk, int block, int rows, float *powers) {
+    const float *most = chunk->most + (ptrdiff_t)block * chunk->room;
+    float *share = chunk->share + (ptrdiff_t)block * chunk->room;
     Vector uniform = all(loss->uniform);
-    for (int place = 0; place < chunk->tokens; place += WIDTH) {
-        Vector share = exponential(load(most + place) - load(chunk->log_sum + place));
-        for (int row = 0; row < rows; row++) {
-            float *power = powers + (ptrdiff_t)row * chunk->room + place;
-            store(power, load(power) * share - uniform);
-        }
-    }
+    for (int place = 0; place < chunk->tokens; place += WIDTH)
+        store(share + place, exponential(load(most + place) - load(chunk->log_sum + place)));
+    for (int row = 0; row < rows; row++, powers += chunk->room)
+        for (int place = 0; place < chunk->tokens; place += WIDTH)
+            store(powers + place, load(powers + place) * load(share + place) - uniform);
 }
 
 /* The same for two passes: ½ (p - ε/V) + c (p (log p - log r - KL(p‖r)) + p - r), and likewise with p and r exchanged. */
@@ -169,15 +173,6 @@ static void differentiate_both(const Loss *loss, const Chunk *chunk, int rows, f
         }
 }
 
-/* hidden_grad (tokens, width) += gradientᵀ · weight, with a block's weights as they lie. */
-static void add_to_hidden(const Chunk *chunk, const float *gradient, int rows, const float *weight, int width) {
-    for (int column = 0; column < width; column += PANEL) {
-        FloatTile tile = {gradient, 1,     chunk->room, weight + column, width, rows, chunk->hidden_grad + column,
-                          width,    PANEL, NULL,        0,               1};
-        multiply_panel(tile, chunk->tokens);
-    }
-}
-
 /* weight_grad (rows, width) += gradient · hidden, a block's. */
 static void add_to_weight(const Chunk *chunk, const float *gradient, int rows, float *weight_grad, int width) {
     for (int column = 0; column < width; column += PANEL) {
@@ -193,12 +188,14 @@ static void learn_block(const Loss *loss, const Chunk *chunk, int first, int row
     if (chunk->half)
         differentiate_both(loss, chunk, rows, gradient);
     else
-        differentiate(loss, chunk, chunk->most + (ptrdiff_t)(first / BLOCK) * chunk->room, rows, gradient);
+        differentiate(loss, chunk, first / BLOCK, rows, gradient);
     for (int place = 0; place < chunk->tokens; place++) {
         int64_t row = chunk->targets[place] - first;
         if (row >= 0 && row < rows) gradient[row * chunk->room + place] -= chunk->half ? loss->kept / 2 : loss->kept;
     }
-    if (chunk->hidden_grad) add_to_hidden(chunk, gradient, rows, loss->weight + place_of_block, loss->d_model);
+    if (chunk->hidden_grad)
+        add_product_of_columns(gradient, chunk->room, chunk->tokens, loss->weight + place_of_block, loss->d_model,
+                               loss->d_model, rows, chunk->hidden_grad, chunk->packed);
     if (loss->weight_grad) add_to_weight(chunk, gradient, rows, loss->weight_grad + place_of_block, loss->d_model);
 }
 
@@ -257,7 +254,7 @@ static size_t loss_size(const Loss *loss) {
     size_t padded = padded_tokens(loss), width = loss->d_model, room = padded + WIDTH;
     size_t blocks = (loss->vocabulary + BLOCK - 1) / BLOCK, rows = is_learning(loss) ? loss->vocabulary : BLOCK;
     size_t both = loss->passes == 2 ? 2 * padded * width + 2 * padded : 0; /* and targets of twice a float's size */
-    return 2 * padded * width + (3 * blocks + 3 + rows) * room + both;
+    return 2 * padded * width + (3 * blocks + 3 + rows) * room + packed_columns(BLOCK) + both;
 }
 
 /* Add up the losses of all tokens and their gradients; `work` has room for loss_size floats. */
@@ -265,10 +262,11 @@ static void add_loss(const Loss *loss, float *work) {
     ptrdiff_t padded = padded_tokens(loss), width = loss->d_model, room = padded + WIDTH;
     ptrdiff_t blocks = (loss->vocabulary + BLOCK - 1) / BLOCK, rows = is_learning(loss) ? loss->vocabulary : BLOCK;
     float *most = work + 2 * padded * width, *share = most + blocks * room, *dot = share + blocks * room;
-    float *log_sum = dot + blocks * room, *logits = log_sum + 3 * room, *both = logits + rows * room;
+    float *log_sum = dot + blocks * room, *logits = log_sum + 3 * room;
+    float *packed = logits + rows * room, *both = packed + packed_columns(BLOCK);
     Chunk chunk = {.room = room, .transposed = work, .panels = work + padded * width, .most = most, .share = share,
                    .dot = dot, .log_sum = log_sum, .divergence = log_sum + room, .target = log_sum + 2 * room,
-                   .logits = logits};
+                   .logits = logits, .packed = packed};
     unsigned control = _mm_getcsr();
     _mm_setcsr(control | 0x8040); /* what is too small for a normal number is zero: the processor is slow with it */
     for (int start = 0; start < loss->tokens; start += loss->chunk) {

@@ -11,9 +11,10 @@
 /* Weights are read once from end to end, so that memory can be asked for them well before they are needed: the
  * processor's own guesses end at every page of 4 KiB. Asking past the end does no harm. */
 #define AHEAD 4096
-#define ask_for(address) _mm_prefetch((const char *)(address) + AHEAD, _MM_HINT_T0)
+#define ask_for(address) _mm_prefetch((const char *)(address), _MM_HINT_T0)
 
 enum { PANEL = 2 * WIDTH, CHUNK = 18 * ROWS }; /* outputs of a panel; rows that share a pass over the weights */
+enum { INPUTS_AHEAD = AHEAD / (PANEL * sizeof(float)) };
 
 /* Memory for floats that begins with a line of the cache, so that no vector lies across two lines. */
 enum { LINE = 16 };
@@ -71,23 +72,42 @@ typedef struct {
     ptrdiff_t y_stride;
     int columns; /* of the panel that are wanted */
     const float *bias;
-    int rectify; /* without what is below zero */
-    int add;     /* to what is in y; then all columns are wanted */
+    int rectify;         /* without what is below zero */
+    int add;             /* to what is in y; then all columns are wanted */
+    ptrdiff_t to_next;   /* if `add`: floats from y to that of the next tile, for which memory is asked ahead */
+    float *few, *packed; /* where x, (inputs, ROWS), and the panel are left for later tiles, or NULL */
 } FloatTile;
 
 static inline __attribute__((always_inline)) void sum_tile(
-    int rows, ptrdiff_t stride, ptrdiff_t step, const FloatTile *t) {
+    int rows, ptrdiff_t stride, ptrdiff_t step, const FloatTile *t, int picks, int packs) {
     Vector sums[ROWS][2];
     const float *x = t->x, *weights = t->panel;
+    float *few = t->few, *packed = t->packed;
+    ptrdiff_t ahead = INPUTS_AHEAD * (packs ? t->panel_step : PANEL);
 #pragma GCC unroll 16
     for (int row = 0; row < rows; row++) {
-        sums[row][0] = t->add ? load(t->y + row * t->y_stride) : all(0);
-        sums[row][1] = t->add ? load(t->y + row * t->y_stride + WIDTH) : all(0);
+        const float *y = t->y + row * t->y_stride;
+        sums[row][0] = t->add ? load(y) : all(0);
+        sums[row][1] = t->add ? load(y + WIDTH) : all(0);
+        y += t->add ? t->to_next : 0; /* what the next tile will add to, or where this one's sums will go */
+        ask_for(y);
+        ask_for(y + WIDTH);
     }
     for (int input = 0; input < t->inputs; input++, weights += t->panel_step) {
         Vector first = load(weights), second = load(weights + WIDTH);
-        ask_for(weights);
-        ask_for(weights + WIDTH);
+        ask_for(weights + ahead);
+        ask_for(weights + ahead + WIDTH);
+        if (packs) {
+            store(packed, first);
+            store(packed + WIDTH, second);
+            packed += PANEL;
+        }
+        if (picks) {
+            ask_for(x + (input + INPUTS_AHEAD) * step);
+            ask_for(x + (input + INPUTS_AHEAD) * step + rows - 1);
+            memcpy(few, x + input * step, rows * sizeof(float));
+            few += ROWS;
+        }
 #pragma GCC unroll 16
         for (int row = 0; row < rows; row++) {
             Vector number = all(x[row * stride + input * step]);
@@ -112,26 +132,57 @@ static inline __attribute__((always_inline)) void sum_tile(
 #define FLOAT_TILE(rows)                                                                                             \
     static __attribute__((noinline)) void float_tile_##rows(const FloatTile *tile) {                                 \
         if (tile->step == 1)                                                                                         \
-            sum_tile(rows, tile->stride, 1, tile);                                                                   \
+            sum_tile(rows, tile->stride, 1, tile, 0, 0);                                                             \
         else if (tile->stride == 1)                                                                                  \
-            sum_tile(rows, 1, tile->step, tile);                                                                     \
+            sum_tile(rows, 1, tile->step, tile, 0, 0);                                                               \
         else                                                                                                         \
-            sum_tile(rows, tile->stride, tile->step, tile);                                                          \
+            sum_tile(rows, tile->stride, tile->step, tile, 0, 0);                                                    \
     }
 EACH_NUMBER_OF_ROWS(FLOAT_TILE)
 #define NAME_OF(rows) float_tile_##rows,
 static void (*const float_tiles[])(const FloatTile *) = {NULL, EACH_NUMBER_OF_ROWS(NAME_OF)};
 #undef NAME_OF
 
+/* A tile of ROWS rows that leaves behind what it reads: reading numbers that lie far apart takes no time of its own while
+ * others are multiplied. x lies side by side by inputs or by rows; only the latter is left behind. */
+static __attribute__((noinline)) void leaving_tile(const FloatTile *tile) {
+    if (tile->step == 1)
+        sum_tile(ROWS, tile->stride, 1, tile, 0, 1);
+    else if (!tile->few)
+        sum_tile(ROWS, 1, tile->step, tile, 0, 1);
+    else if (!tile->packed)
+        sum_tile(ROWS, 1, tile->step, tile, 1, 0);
+    else
+        sum_tile(ROWS, 1, tile->step, tile, 1, 1);
+}
+
 /* Compute all rows of one panel's outputs, tile by tile. */
 static void multiply_panel(FloatTile tile, int rows) {
     const float *x = tile.x;
     float *y = tile.y;
+    tile.to_next = ROWS * tile.y_stride;
     for (int row = 0; row < rows; row += ROWS) {
         tile.x = x + row * tile.stride;
         tile.y = y + row * tile.y_stride;
         float_tiles[rows - row < ROWS ? rows - row : ROWS](&tile);
     }
+}
+
+/* The same where a panel lies apart in other weights: the first tile leaves it in `packed` for the others. Inputs of x
+ * lie side by side. */
+static void pack_and_multiply_panel(FloatTile tile, int rows, float *packed) {
+    if (rows > ROWS) {
+        tile.to_next = ROWS * tile.y_stride;
+        tile.packed = packed;
+        leaving_tile(&tile);
+        tile.packed = NULL;
+        tile.panel = packed;
+        tile.panel_step = PANEL;
+        tile.x += ROWS * tile.stride;
+        tile.y += ROWS * tile.y_stride;
+        rows -= ROWS;
+    }
+    multiply_panel(tile, rows);
 }
 
 /* y (rows, outputs) = x (rows, inputs) · panels; a row's inputs lie `step` floats apart. */
@@ -185,8 +236,8 @@ static inline __attribute__((always_inline)) void sum_numbers(int rows, const Nu
     for (int input = 0; input < t->inputs; input += 4) {
         const uint8_t *weights = t->panel + (ptrdiff_t)input * PANEL;
         __m512i first = _mm512_loadu_si512(weights), second = _mm512_loadu_si512(weights + 64);
-        ask_for(weights);
-        ask_for(weights + 64);
+        ask_for(weights + AHEAD);
+        ask_for(weights + AHEAD + 64);
 #pragma GCC unroll 16
         for (int row = 0; row < rows; row++) {
             int32_t four;

@@ -2,7 +2,6 @@
  * each forward and back. learning_body.h puts them together. */
 
 #include "drawing.h"
-#include "mapping.h"
 
 /* ---- a group of sentences ---------------------------------------------------------------------------------------- */
 
@@ -240,7 +239,7 @@ static void map(const Worker *w, const float *x, int rows, int inputs, const flo
 static void unmap_rows(
     const Worker *w, const float *y_gradient, ptrdiff_t y_stride, int rows, int outputs, const float *x,
     ptrdiff_t x_stride, const float *weight, int inputs, int add, float *x_gradient) {
-    learn_weight(y_gradient, y_stride, rows, outputs, x, x_stride, inputs, gradient_of(w, weight), w->packed);
+    add_product_of_columns(y_gradient, y_stride, outputs, x, x_stride, inputs, rows, gradient_of(w, weight), w->packed);
     map_back(y_gradient, y_stride, rows, outputs, weight, inputs, add, x_gradient, x_stride, w->packed);
 }
 
