@@ -147,6 +147,16 @@ def bleu(
     return float(metric.corpus_score(hypotheses, [references]).score)
 
 
+def word_splitter(target_language: str = "") -> Callable[[str], list[str]]:
+    """Return what makes of a sentence the words that BLEU counts."""
+    metric = _bleu_metric(_base_language(target_language), tokenized=False, lowercase=False)
+
+    def split(sentence: str) -> list[str]:
+        return str(metric.tokenizer(sentence)).split()
+
+    return split
+
+
 def exact_matches(hypotheses: Sequence[str], references: Sequence[str]) -> float:
     """Return the share of translations that equal their reference, white space around them aside."""
     _check_counts(hypotheses, references)

@@ -244,6 +244,20 @@ class TrainingSettings(Section):
         description="Steps that are taken with one pass before training.consistency counts: a model that knows little "
         "learns slowly while its passes must agree, and one pass takes half the time.",
     )
+    risk_steps: int = Field(
+        0,
+        ge=0,
+        le=_LARGEST,
+        description="Steps after all others, in which the model lowers the expected error of its own likeliest "
+        "translations (minimum risk training, Shen and others 2016). Departs from the paper; a step takes several "
+        "times as long, and a few hundred are usual. Needs training.average = 'exponential'. 0: off, as in the paper.",
+    )
+    risk_learning_rate: float = Field(
+        4e-4, gt=0, description="Learning rate of the first of training.risk_steps; falls in a straight line to zero."
+    )
+    risk_candidates: int = Field(
+        8, ge=2, le=1000, description="Translations of each source that training.risk_steps compare with the reference."
+    )
     clip_norm: float | None = Field(
         None, gt=0, description="Largest norm of the gradient of the mean loss per token; unset: none, as in the paper."
     )
@@ -299,6 +313,17 @@ class TrainingSettings(Section):
         description="Give each process a part of every weight, its gradient and Adam's state, instead of all (FSDP), "
         "for models that do not fit one device. Checkpoints are whole and load on any number of processes.",
     )
+
+    @model_validator(mode="after")
+    def _check_risk(self) -> Self:
+        if self.risk_steps and (self.average != "exponential" or self.patience is not None or self.shard):
+            raise ValueError("risk_steps need average = 'exponential', and neither patience nor shard")
+        return self
+
+    @property
+    def all_steps(self) -> int:
+        """Steps of both kinds."""
+        return self.steps + self.risk_steps
 
     @property
     def pieces(self) -> int:

@@ -26,6 +26,7 @@ OPTIONS = {
     "activation dropout": {"model": {"activation_dropout": 0.2}},
     "word dropout": {"model": {"word_dropout": 0.2}},
     "subword dropout": {"data": {"subword_dropout": 0.2}},
+    "risk": {"steps": 8, "risk_steps": 4, "risk_candidates": 3, "average": "exponential", "average_decay": 0.8},
     "retranslation": {"data": {"retranslation_steps": 6}},
 }
 

@@ -14,6 +14,7 @@ import hashlib
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
+from copy import copy
 from dataclasses import asdict, dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -98,6 +99,12 @@ class Store:
     def longest(self) -> int:
         """The most tokens that a sentence has, the end token counted."""
         return max(self.longest_source, self.longest_target)
+
+    def of_first(self, corpora: int) -> Self:
+        """Return the same store, of which a plan sees the first corpora alone."""
+        part = copy(self)
+        part.corpora = self.corpora[:corpora]
+        return part
 
     def in_epoch(self, rows: Rows, epoch: int) -> Rows:
         """Return the rows of pairs in an epoch: here the same in all of them (see segmentations.py)."""

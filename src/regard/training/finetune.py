@@ -160,7 +160,8 @@ def _complete_training(
     batch_tokens = told.get("batch_tokens", min(before.batch_tokens, _BATCH_TOKENS))
     steps = told["steps"] if "steps" in told else _count_steps(data, loaded.vocabulary, batch_tokens)
     curve = before.model_copy(update={"schedule": "paper"})  # which never reaches zero
-    ended = learning_rate(int(loaded.facts.get("step", before.steps)), base.model.d_model, curve)
+    last = min(int(loaded.facts.get("step", before.steps)), before.steps)
+    ended = learning_rate(last, base.model.d_model, curve)
     defaults = {
         **{name: getattr(before, name) for name in _INHERITED},
         "batch_tokens": batch_tokens,

@@ -6,12 +6,14 @@ generator, and a killed one continues bit for bit.
 
 import math
 import time
+from collections.abc import Iterator
 from functools import partial
+from itertools import islice
 from pathlib import Path
 
 import torch
 
-from regard.data.batches import Step, steps
+from regard.data.batches import Position, Step, steps
 from regard.data.prepare import Prepared, open_prepared, prepare
 from regard.errors import TrainingError, UserError
 from regard.launch import Launch, read_launch
@@ -37,6 +39,7 @@ from regard.training.optimizer import learning_rate
 from regard.training.origin import Origin
 from regard.training.processes import Workforce, choose_workforce, launched_workforce
 from regard.training.retranslation import retranslate
+from regard.training.risk import RiskLearner
 from regard.training.run import Run, open_run, with_absolute_paths
 from regard.training.step import Stepper, StepReport
 from regard.training.stop import StopRequest, TrainingStopped, stop_on_signal
@@ -172,7 +175,9 @@ class Training:
             from regard.training.sharded import ShardedStepper  # what it needs of torch takes seconds to import
 
             return ShardedStepper(build, store, training, machine, self.world)
-        return Stepper(build().to(machine.device), store, training, machine, self.world)
+        model = build().to(machine.device)
+        risk = RiskLearner(model, self.data.vocabulary, self.settings, machine) if training.risk_steps else None
+        return Stepper(model, store, training, machine, self.world, risk)
 
     def go_on(self) -> None:
         """Load the newest checkpoint that is whole, if there is one; the first process decides, for all."""
@@ -197,10 +202,12 @@ class Training:
         self.model.train()
         if state.step == 0:
             try_largest_batch(self.stepper)
-        plan = steps(self.store, training.piece_tokens, training.pieces, training.seed, state.position)
+        plan = self.plan()
         interval, clock = Interval(), Clock(training.checkpoint_minutes)
-        with self.display.job("training", training.steps, "steps", done=state.step) as job:
-            while state.step < training.steps and not self.out_of_patience():
+        with self.display.job("training", training.all_steps, "steps", done=state.step) as job:
+            while state.step < training.all_steps and not self.out_of_patience():
+                if state.step == training.steps:
+                    self.begin_to_lower_risk()
                 following, step = next(plan)
                 report = self.take_step(step, stop.requested, log)
                 state.position, state.seconds = following, state.seconds + clock.lap()
@@ -211,7 +218,7 @@ class Training:
                 if log is not None and state.step % training.log_steps == 0:
                     log.write("training", self._facts(interval))
                     interval = Interval()
-                if state.step % training.checkpoint_steps == 0 or state.step == training.steps:
+                if state.step % training.checkpoint_steps == 0 or state.step in (training.steps, training.all_steps):
                     self.validate(log)
                     self.write_checkpoint(regular=True)
                     interval = Interval()
@@ -222,6 +229,21 @@ class Training:
                 if report.stop:
                     self.world.meet()  # nobody leaves before the checkpoint is there
                     raise TrainingStopped(self.run.folder, state.step, stop.signal_number)
+
+    def plan(self) -> Iterator[tuple[Position, Step]]:
+        """Yield the steps that are left: those of all text, then those that lower risk, of the text that was given."""
+        training, state = self.settings.training, self.state
+        planned = partial(steps, piece_tokens=training.piece_tokens, pieces=training.pieces, seed=training.seed)
+        before = state.step <= training.steps
+        if before:
+            yield from islice(planned(self.store, start=state.position), training.steps - state.step)
+        given = self.store.of_first(len(self.settings.data.train))
+        yield from planned(given, start=None if before else state.position)
+
+    def begin_to_lower_risk(self) -> None:
+        """Begin the second kind of steps with a new optimizer, from what the first kind has made of the weights."""
+        self.stepper.optimizer.begin_anew()
+        self.display.say(f"{self.settings.training.risk_steps:,} steps that lower risk begin (training.risk_steps)")
 
     def take_step(self, step: Step, stop: bool, log: Log | None) -> StepReport:
         """Take the next step and count it; raises `TrainingError` after too many without a finite gradient.

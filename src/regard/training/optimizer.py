@@ -17,7 +17,10 @@ def learning_rate(step: int, d_model: int, settings: TrainingSettings) -> float:
 
     The paper's is d_model^-0.5 · min(step^-0.5, step · warmup^-1.5) (§5.3). A `learning_rate` in the settings scales
     the curve to that value at its peak, step `warmup`; the schedule 'linear' falls from there to zero after the last.
+    The steps that lower risk come behind it, with a rate of their own.
     """
+    if step > settings.steps:
+        return settings.risk_learning_rate * max(0.0, (settings.all_steps + 1 - step) / max(settings.risk_steps, 1))
     warmup, peak = settings.warmup, settings.learning_rate
     if peak is None:
         peak = (d_model * warmup) ** -0.5
@@ -107,6 +110,14 @@ class Adam:
         kept = min(self.decay, (self.steps - 1) / (self.steps + 8))
         for average, weight in zip(averages, weights, strict=True):
             average.lerp_(weight, 1 - kept)
+
+    def begin_anew(self) -> None:
+        """Go on from the running mean of the weights, if one is kept, as if no step had been taken yet."""
+        if self.average is not None:
+            self.weights.copy_(self.average)
+        for flat in (self.mean, self.square):
+            flat.zero_()
+        self.steps = 0
 
     @contextmanager
     def averaged(self) -> Iterator[None]:

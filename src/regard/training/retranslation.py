@@ -58,7 +58,7 @@ def retranslate(
 def _forward(settings: Settings) -> Settings:
     """Return the settings of a model that translates as the run shall: the run's own but for steps and seed."""
     steps, training = settings.data.retranslation_steps, settings.training
-    changes = {"steps": steps, "warmup": min(training.warmup, steps), "seed": mix(training.seed, 1)}
+    changes = {"steps": steps, "warmup": min(training.warmup, steps), "seed": mix(training.seed, 1), "risk_steps": 0}
     return _change(settings, data={"retranslation_steps": 0}, training=changes)
 
 

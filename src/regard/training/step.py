@@ -37,16 +37,23 @@ class StepReport:
 
 
 class Stepper:
-    """A model with its optimizer: what changes the weights."""
+    """A model with its optimizer: what changes the weights. Steps behind the last of `settings.steps` lower risk."""
 
     is_sharded = False  # every process has all of the model
 
     def __init__(
-        self, model: Transformer, store: Store, settings: TrainingSettings, machine: Machine, world: World
+        self,
+        model: Transformer,
+        store: Store,
+        settings: TrainingSettings,
+        machine: Machine,
+        world: World,
+        risk: Learner | None = None,
     ) -> None:
         self.model, self.store, self.settings, self.machine, self.world = model, store, settings, machine, world
         self.optimizer = Adam(model, settings)
         self.learner: Learner = choose_learner(model, self.optimizer, settings.label_smoothing, machine)
+        self.risk = risk
 
     def learn(self, batches: Sequence[Batch], seeds: Sequence[int], consistency: float) -> Loss:
         """Return the loss of some batches and add its gradient to what was added up before."""
@@ -69,7 +76,11 @@ class Stepper:
         if own:
             batches = [collate(self.store, step[piece]) for piece in own]
             seeds = [mix(self.settings.seed, number, piece) for piece in own]
-            sums[:3] += torch.stack(self.learn(batches, seeds, consistency_at(number, self.settings)))
+            if number > self.settings.steps and self.risk is not None:
+                losses = self.risk.learn(batches, seeds, 0.0)
+            else:
+                losses = self.learn(batches, seeds, consistency_at(number, self.settings))
+            sums[:3] += torch.stack(losses)
             sums[3] += sum(batch.tokens for batch in batches)
         self.learner.gather()
         self.world.sum(sums)
