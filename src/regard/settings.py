@@ -244,6 +244,14 @@ class TrainingSettings(Section):
         description="Steps that are taken with one pass before training.consistency counts: a model that knows little "
         "learns slowly while its passes must agree, and one pass takes half the time.",
     )
+    softmax_tokens: int = Field(
+        0,
+        ge=0,
+        le=_LARGEST,
+        description="About so many tokens are in a step's softmax: its own targets, the commonest ones, and some drawn "
+        "anew each time that stand for all others (Jean and others 2015). Departs from the paper; a small model with a "
+        "large vocabulary learns faster. 0: all tokens, as in the paper.",
+    )
     risk_steps: int = Field(
         0,
         ge=0,
@@ -313,6 +321,12 @@ class TrainingSettings(Section):
         description="Give each process a part of every weight, its gradient and Adam's state, instead of all (FSDP), "
         "for models that do not fit one device. Checkpoints are whole and load on any number of processes.",
     )
+
+    @model_validator(mode="after")
+    def _check_shard(self) -> Self:
+        if self.softmax_tokens and self.shard:
+            raise ValueError("softmax_tokens: not with shard")
+        return self
 
     @model_validator(mode="after")
     def _check_risk(self) -> Self:

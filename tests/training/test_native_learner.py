@@ -16,6 +16,7 @@ from regard.training import native_learner
 from regard.training.learner import TorchLearner, choose_learner, native_library_for
 from regard.training.native_learner import NativeLearner, can_learn
 from regard.training.optimizer import Adam
+from regard.training.output_sample import OutputSampler
 
 FOUND = find_library()
 pytestmark = pytest.mark.skipif(FOUND is None, reason="no compiled library: no C compiler, or another processor")
@@ -53,18 +54,18 @@ def make_batch(lengths, seed=0):
     return Batch(src, tgt, sum(target for _, target in lengths), np.arange(len(lengths)))
 
 
-def learn_natively(kind, model, batch, seed=7, smoothing=0.1, consistency=0.0):
+def learn_natively(kind, model, batch, seed=7, smoothing=0.1, consistency=0.0, sampler=None):
     optimizer = Adam(model, TrainingSettings())
     learner = NativeLearner(model, optimizer.weights, optimizer.gradient, smoothing, library_of(kind))
-    loss = learner.learn([batch], [seed], consistency)
+    loss = learner.learn([batch], [seed], consistency, sampler)
     learner.gather()
     return [float(part) for part in loss], optimizer.gradient
 
 
-def learn_by_torch(model, batch, machine, smoothing=0.1, consistency=0.0):
+def learn_by_torch(model, batch, machine, smoothing=0.1, consistency=0.0, sampler=None):
     model = model.double()
     optimizer = Adam(model, TrainingSettings())
-    loss = TorchLearner(model, smoothing, machine).learn([batch], [7], consistency)
+    loss = TorchLearner(model, smoothing, machine).learn([batch], [7], consistency, sampler)
     return [float(part) for part in loss], optimizer.gradient
 
 
@@ -109,6 +110,40 @@ def test_other_shapes_of_the_papers_model_are_known(kind, model, machine):
     batch = make_batch([(3, 40), (25, 2), (9, 9)])
     native = learn_natively(kind, make_model(**model), batch)
     assert_same(native, learn_by_torch(make_model(**model), batch, machine))
+
+
+@each_kind
+@pytest.mark.parametrize("size", [90, 250, 290, VOCABULARY])  # less than a block of the loss, and more
+@pytest.mark.parametrize("consistency", [0.0, 2.0])
+@pytest.mark.parametrize("model", [{}, {"embeddings": "separate"}], ids=str)
+def test_a_softmax_over_some_tokens_is_torchs(kind, size, consistency, model, machine):
+    torch.set_num_threads(2)
+    batch = make_batch([(3, 40), (25, 2), (9, 9)])
+    sampler = OutputSampler(np.arange(VOCABULARY), size)
+    native = learn_natively(kind, make_model(**model), batch, consistency=consistency, sampler=sampler)
+    assert_same(native, learn_by_torch(make_model(**model), batch, machine, consistency=consistency, sampler=sampler))
+
+
+@each_kind
+@pytest.mark.parametrize("size", [90, VOCABULARY])
+def test_pairs_that_count_more_less_or_the_other_way_round_are_torchs(kind, size, machine):
+    torch.set_num_threads(2)
+    batch = make_batch([(3, 40), (25, 2), (9, 9), (6, 30)])._replace(factors=np.float32([0.5, -2.0, 0.0, 3.0]))
+    sampler = OutputSampler(np.arange(VOCABULARY), size)
+    native = learn_natively(kind, make_model(), batch, sampler=sampler)
+    assert_same(native, learn_by_torch(make_model(), batch, machine, sampler=sampler))
+
+
+@each_kind
+def test_each_batch_has_a_sample_of_its_own_whoever_learns_from_it(kind):
+    batches, sampler = [make_batch([(5, 9)], seed) for seed in range(2)], OutputSampler(np.arange(VOCABULARY), 90)
+    alone = [learn_natively(kind, make_model(), batch, seed, sampler=sampler)[1] for seed, batch in enumerate(batches)]
+    model = make_model()
+    optimizer = Adam(model, TrainingSettings())
+    learner = NativeLearner(model, optimizer.weights, optimizer.gradient, 0.1, library_of(kind))
+    learner.learn(batches, range(2), 0.0, sampler)
+    learner.gather()
+    assert_close(optimizer.gradient, sum(alone))
 
 
 @each_kind

@@ -16,10 +16,12 @@ from regard.data.prepare import prepare
 from regard.engine import lay_out_for
 from regard.model.build import build_model
 from regard.progress import QuietDisplay
+from regard.search.beam import beam_search
 from regard.settings import ModelSettings, Settings, TrainingSettings
 from regard.tokens import END, PAD, START
+from regard.training.learner import TorchLearner
 from regard.training.loop import train
-from regard.training.risk import Lesson, RiskLearner, risk_loss, similarity
+from regard.training.risk import RiskLearner, similarity
 from regard.translator import load
 
 RISK = {"steps": 8, "risk_steps": 4, "risk_candidates": 3, "average": "exponential", "average_decay": 0.8}
@@ -30,16 +32,6 @@ def make_model(**changes):
     torch.manual_seed(1)
     sizes = {"d_model": 16, "d_ff": 16, "heads": 2, "encoder_layers": 1, "decoder_layers": 1, "dropout": 0.0}
     return build_model(ModelSettings(**{**sizes, **changes}), WORDS)
-
-
-def tokens(*numbers):
-    return (*(4 + number for number in numbers), END)
-
-
-LESSONS = [
-    Lesson(tokens(1, 2, 3), tokens(3, 2, 1), (tokens(3, 2, 1), tokens(3, 1), tokens(7)), (0.0, 0.4, 0.9)),
-    Lesson(tokens(5), tokens(5, 5), (tokens(5), tokens(6, 5, 5, 8)), (0.5, 0.3)),
-]
 
 
 # ---- how alike two sentences are -------------------------------------------------------------------------------------
@@ -79,47 +71,6 @@ def log_probabilities(model, source, target):
     return model.output.log_probabilities(model.decoder(torch.tensor([(START, *target[:-1])]), memory))[0]
 
 
-def by_hand(model, lessons, smoothing):
-    """Return the loss as the formula has it, sentence by sentence."""
-    total = torch.zeros(())
-    for lesson in lessons:
-        scores = torch.stack(
-            [
-                log_probabilities(model, lesson.source, one)[range(len(one)), list(one)].sum()
-                for one in lesson.candidates
-            ]
-        )
-        errors = torch.tensor(lesson.errors)
-        of_reference = log_probabilities(model, lesson.source, lesson.reference)
-        plain = -of_reference[range(len(lesson.reference)), list(lesson.reference)].sum()
-        smoothed = (1 - smoothing) * plain - smoothing * of_reference.mean(dim=1).sum()
-        total = total + 0.7 * len(lesson.reference) * (scores.softmax(0) * errors).sum() + 0.3 * smoothed
-    return total
-
-
-def test_the_loss_and_its_gradient_are_those_of_the_formula():
-    model = make_model().double()
-    loss = risk_loss(model, LESSONS, torch.device("cpu"), smoothing=0.1).objective
-    expected = by_hand(model, LESSONS, smoothing=0.1)
-    assert float(loss.detach()) == pytest.approx(float(expected.detach()), rel=1e-6)
-    weights = list(model.parameters())
-    for found, wanted in zip(torch.autograd.grad(loss, weights), torch.autograd.grad(expected, weights), strict=True):
-        torch.testing.assert_close(found, wanted, rtol=1e-6, atol=1e-9)
-
-
-@torch.no_grad()
-def test_the_other_two_sums_are_the_references_own():
-    model = make_model().double()
-    loss = risk_loss(model, LESSONS, torch.device("cpu"), smoothing=0.1)
-    scores = [log_probabilities(model, one.source, one.reference) for one in LESSONS]
-    plain = -sum(
-        log_p[range(len(one.reference)), list(one.reference)].sum() for log_p, one in zip(scores, LESSONS, strict=True)
-    )
-    mean = -sum(log_p.mean(dim=1).sum() for log_p in scores)
-    assert float(loss.plain) == pytest.approx(float(plain), rel=1e-6)
-    assert float(loss.smoothed) == pytest.approx(float(0.9 * plain + 0.1 * mean), rel=1e-6)
-
-
 class Letters:
     """A vocabulary of 16 letters, each a word."""
 
@@ -138,30 +89,73 @@ def make_batch():
     return Batch(src, tgt, tokens=6, rows=np.arange(2))
 
 
-def test_the_candidates_are_what_search_finds_and_dropout_is_back_after_it(machine):
+def score(model, source, target):
+    return log_probabilities(model, source, target)[range(len(target)), list(target)].sum()
+
+
+def by_hand(model, smoothing, count):
+    """Return the loss as the formula has it, sentence by sentence, with the candidates that search finds."""
+    total = torch.zeros(())
+    for source, reference in [((5, 6, 7, END), (7, 6, 5, END)), ((8, END), (8, END))]:
+        with torch.no_grad():
+            (found,) = beam_search(model, torch.tensor([source]), torch.tensor([len(source) + 50]), count, 0.6, count)
+        words = [Letters().decode(one).split() for one in (reference, *(one.tokens for one in found))]
+        errors = torch.tensor([1 - similarity(one, words[0]) for one in words[1:]])
+        scores = torch.stack([score(model, source, one.tokens) for one in found])
+        of_reference = log_probabilities(model, source, reference)
+        plain = -score(model, source, reference)
+        smoothed = (1 - smoothing) * plain - smoothing * of_reference.mean(dim=1).sum()
+        total = total + smoothed + 7 / 3 * len(reference) * (scores.softmax(0) * errors).sum()
+    return total
+
+
+def gradient_of(model):
+    return torch.cat([weight.grad.flatten() for weight in model.parameters()])
+
+
+def test_the_loss_and_its_gradient_are_those_of_the_formula(machine):
+    found, expected = make_model(), make_model()
+    loss = learner(found, machine, risk_candidates=4).learn(TorchLearner(found, 0.1, machine), [make_batch()], [3])
+    wanted = by_hand(expected, smoothing=0.1, count=4)
+    wanted.backward()
+    assert float(loss.objective) == pytest.approx(float(wanted.detach()), rel=1e-5)
+    largest = float(gradient_of(expected).abs().max())
+    torch.testing.assert_close(gradient_of(found), gradient_of(expected), rtol=0, atol=1e-5 * largest)  # order of sums
+
+
+def test_the_other_two_sums_are_the_references_own(machine):
+    model = make_model()
+    torchs = TorchLearner(model, 0.1, machine)
+    loss, usual = learner(model, machine).learn(torchs, [make_batch()], [3]), torchs.learn([make_batch()], [3])
+    assert loss[1:] == usual[1:]
+    assert loss.objective > usual.objective
+
+
+def test_candidates_are_what_search_finds_weighed_against_each_other_and_dropout_is_back(machine):
     model = make_model(dropout=0.5).train()
-    (lessons,) = learner(model, machine, risk_candidates=3)._make_lessons([make_batch()])
+    made = learner(model, machine, risk_candidates=3)
+    found, _ = made.find_candidates(make_batch())
     assert model.training
-    assert [(one.source, one.reference) for one in lessons] == [
-        ((5, 6, 7, END), (7, 6, 5, END)),
-        ((8, END), (8, END)),
-    ]
-    assert all(len(set(one.candidates)) == len(one.candidates) == 3 for one in lessons)
-    for lesson in lessons:
-        assert all(candidate[-1] == END for candidate in lesson.candidates)
-        words = [Letters().decode(candidate).split() for candidate in (lesson.reference, *lesson.candidates)]
-        assert lesson.errors == tuple(1 - similarity(found, words[0]) for found in words[1:])
+    assert [one.source for one in found] == [(5, 6, 7, END)] * 3 + [(8, END)] * 3
+    assert all(one.target[-1] == END for one in found)
+    for source, reference in [((5, 6, 7, END), "d c b"), ((8, END), "e")]:
+        own = [one for one in found if one.source == source]
+        errors = [1 - similarity(Letters().decode(one.target).split(), reference.split()) for one in own]
+        # The better of two is learned more, or unlearned less, but for how likely they are.
+        assert sum(one.factor for one in own) == pytest.approx(0, abs=1e-5)
+        assert own[errors.index(min(errors))].factor > -1e-9
+        assert own[errors.index(max(errors))].factor < 1e-9
 
 
 @settings(deadline=None, max_examples=10)
 @given(piece=st.integers(1, 400))
-def test_how_lessons_are_grouped_changes_nothing_but_the_order_of_sums(piece, machine):
+def test_how_candidates_are_grouped_changes_nothing_but_the_order_of_sums(piece, machine):
     gradients = []
     for tokens_at_once in (piece, 10_000):
         model = make_model()
         made = learner(model, machine, batch_tokens=tokens_at_once, micro_batch_tokens=tokens_at_once)
-        loss = made.learn([make_batch()], [3])
-        gradients.append(torch.cat([weight.grad.flatten() for weight in model.parameters()]))
+        loss = made.learn(TorchLearner(model, 0.1, machine), [make_batch()], [3])
+        gradients.append(gradient_of(model))
         assert float(loss.objective) > 0
     torch.testing.assert_close(*gradients, rtol=1e-4, atol=1e-5)
 
@@ -228,5 +222,5 @@ def test_what_it_does_not_go_with_is_refused(training):
 def test_torch_searches_where_the_compiled_engine_does_not_know_the_model(machine):
     model = make_model(norm="pre")
     assert lay_out_for(machine, model) is None
-    loss = learner(model, machine).learn([make_batch()], [3])
+    loss = learner(model, machine).learn(TorchLearner(model, 0.1, machine), [make_batch()], [3])
     assert float(loss.plain) > 0

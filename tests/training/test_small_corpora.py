@@ -22,6 +22,7 @@ OPTIONS = {
     "initial gain": {"model": {"initial_gain": 0.2}},
     "exponential average": {"average": "exponential", "average_decay": 0.8},
     "weight decay": {"weight_decay": 1.0},
+    "softmax tokens": {"softmax_tokens": 16},
     "attention dropout": {"model": {"attention_dropout": 0.2}},
     "activation dropout": {"model": {"activation_dropout": 0.2}},
     "word dropout": {"model": {"word_dropout": 0.2}},

@@ -219,6 +219,7 @@ class Batch(NamedTuple):
     tgt: NDArray[np.int64]  # (B, T + 1): start, ids, end, padding
     tokens: int  # of the target, end tokens counted, padding and start not
     rows: Rows  # (B,)
+    factors: NDArray[np.float32] | None = None  # (B,) if not the smoothed loss is learned, but so many times -log P
 
 
 def collate(store: Store, rows: Rows) -> Batch:

@@ -66,6 +66,9 @@ class Description:
 # ---- reading ---------------------------------------------------------------------------------------------------------
 
 
+_COUNTED = 1 << 16  # pairs whose tokens are counted at a time
+
+
 class Store:
     """Pairs of token ids, mapped from disk; a row is a pair's number.
 
@@ -117,6 +120,14 @@ class Store:
     def target(self, row: int) -> NDArray[Any]:
         """Return the target ids of a pair, with the end token; a view."""
         return self._sequence(2 * row + 1)
+
+    def count_targets(self, vocabulary_size: int) -> NDArray[np.int64]:
+        """Return how often each token is in a target."""
+        counts = np.zeros(vocabulary_size, np.int64)
+        for start in range(0, self._pairs, _COUNTED):
+            rows = np.arange(start, min(start + _COUNTED, self._pairs))
+            counts += np.bincount(self.read(2 * rows + 1)[0], minlength=vocabulary_size)
+        return counts
 
     def lengths(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the source and the target lengths of rows, end tokens counted."""

@@ -21,18 +21,21 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.model.loss import Loss, add_product, hand_out, product_type, rows_at_once
+from regard.model.loss import Loss, add_product, hand_out, product_type, rows_at_once, spread_evenly
 
 _BLOCK = 1 << 16  # logits that are compared at a time: what is made of them stays in a core's cache
 
 
-def consistent_loss(hidden: Tensor, targets: Tensor, weight: Tensor, smoothing: float, alpha: float) -> Loss:
+def consistent_loss(
+    hidden: Tensor, targets: Tensor, weight: Tensor, smoothing: float, alpha: float, counts: Tensor | None = None
+) -> Loss:
     """Return the loss summed over N tokens: hidden (2 N, D), one pass after the other, targets (N,), weight (V, D).
 
     The smoothed and the plain loss that are reported beside it are the means of the two passes, without the KL terms.
+    `counts` (V,): how many tokens each row of weight stands for, as in `regard.model.loss`.
     """
     learning = torch.is_grad_enabled()
-    return Loss(*_ConsistentLoss.apply(hidden, targets, weight, smoothing, alpha, learning))  # type: ignore[no-untyped-call]
+    return Loss(*_ConsistentLoss.apply(hidden, targets, weight, smoothing, alpha, counts, learning))  # type: ignore[no-untyped-call]
 
 
 class _ConsistentLoss(torch.autograd.Function):
@@ -40,9 +43,16 @@ class _ConsistentLoss(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, hidden: Tensor, targets: Tensor, weight: Tensor, smoothing: float, alpha: float, learning: bool
+        ctx: Any,
+        hidden: Tensor,
+        targets: Tensor,
+        weight: Tensor,
+        smoothing: float,
+        alpha: float,
+        counts: Tensor | None,
+        learning: bool,
     ) -> tuple[Tensor, Tensor, Tensor]:
-        need_hidden, _, need_weight, _, _, _ = ctx.needs_input_grad
+        need_hidden, _, need_weight, _, _, _, _ = ctx.needs_input_grad
         tokens, width = targets.size(0), hidden.size(1)
         hidden_grad = torch.empty_like(hidden) if learning and need_hidden else None
         weight_grad = torch.zeros_like(weight) if learning and need_weight else None
@@ -56,6 +66,8 @@ class _ConsistentLoss(torch.autograd.Function):
             part = passes[:, start : start + rows].reshape(-1, width).to(kind)  # (2 n, D)
             target = targets[start : start + rows, None].repeat(2, 1)
             logits = (part @ matrix.t()).to(torch.promote_types(kind, torch.float32))  # (2 n, V)
+            if counts is not None:
+                logits += counts.log()
             log_sum = logits.gather(1, target)
             log_p = torch.log_softmax(logits, dim=1, out=logits)
             right = -log_p.gather(1, target)  # -log p(y), (2 n, 1)
@@ -72,22 +84,17 @@ class _ConsistentLoss(torch.autograd.Function):
             if weight_grad is not None:
                 add_product(weight_grad, gradient.t(), part)
         if smoothing:
-            uniform = smoothing / weight.size(0)  # ε/V, as in regard.model.loss
-            weight_sum, hidden_sum = weight.sum(dim=0), hidden.sum(dim=0)  # (D,)
-            sums[1] -= uniform * hidden_sum.to(sums) @ weight_sum.to(sums)
-            if hidden_grad is not None:
-                hidden_grad -= uniform / 2 * weight_sum
-            if weight_grad is not None:
-                weight_grad -= uniform / 2 * hidden_sum
+            # Half of it for the gradients, as each pass counts half; of the sum both halves are taken below.
+            sums[1] += 2 * spread_evenly(smoothing / 2, hidden, weight, counts, (hidden_grad, weight_grad)).to(sums)
         ctx.gradients = hidden_grad, weight_grad
         divergence, smoothed, plain = sums[0], sums[1] / 2, sums[2] / 2
         ctx.mark_non_differentiable(smoothed, plain)
         return smoothed + alpha / 4 * divergence, smoothed, plain
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, None, Tensor | None, None, None, None]:
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, None, Tensor | None, None, None, None, None]:
         hidden_grad, weight_grad = hand_out(ctx, grads[0])
-        return hidden_grad, None, weight_grad, None, None, None
+        return hidden_grad, None, weight_grad, None, None, None, None
 
 
 def _compare(log_p: Tensor, factor: float) -> Tensor:

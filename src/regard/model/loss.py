@@ -1,17 +1,20 @@
 """Label-smoothed cross-entropy (§5.4), straight from hidden states.
 
-Shapes: N tokens, D d_model, V vocabulary.
+Shapes: N tokens, D d_model, V vocabulary (rows of weight).
 
 With smoothing ε the target distribution is q(v) = (1 - ε)·[v = y] + ε/V. Neither q nor all of the logits ever exist:
 rows are worked off in chunks, and a chunk's gradient, softmax - q, replaces its logits at once, in place. What ε/V adds
 to the loss and to the gradients is the same for every token but for a factor, so that it needs no pass over the logits:
 Σ_v logit(v) = hidden · Σ_v weight(v).
+
+The rows of weight may be some of the vocabulary's, of which some stand for several (training/output_sample.py): such a
+row counts as that many rows of the same logit. Targets stand for themselves.
 """
 
 from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from regard.native.loss import add_losses
 
@@ -30,11 +33,23 @@ class Loss(NamedTuple):
     plain: Tensor
 
 
-def token_loss(hidden: Tensor, targets: Tensor, weight: Tensor, smoothing: float) -> Loss:
-    """Return the loss summed over N tokens: hidden (N, D), targets (N,), weight (V, D) of the output layer."""
+def token_loss(hidden: Tensor, targets: Tensor, weight: Tensor, smoothing: float, counts: Tensor | None = None) -> Loss:
+    """Return the loss summed over N tokens: hidden (N, D), targets (N,), weight (V, D) of the output layer.
+
+    `counts` (V,): how many tokens each row of weight stands for; one each, if not given.
+    """
     learning = torch.is_grad_enabled()  # asked here: inside a Function's forward the answer is always no
-    smoothed, plain = _TokenLoss.apply(hidden, targets, weight, smoothing, learning)  # type: ignore[no-untyped-call]
+    smoothed, plain = _TokenLoss.apply(hidden, targets, weight, smoothing, counts, learning)  # type: ignore[no-untyped-call]
     return Loss(smoothed, smoothed, plain)
+
+
+def weighted_loss(hidden: Tensor, targets: Tensor, weight: Tensor, factors: Tensor, counts: Tensor | None) -> Loss:
+    """Return -log p of N tokens, not smoothed, each times its factor (N,), summed; the rest as for `token_loss`."""
+    logits = (hidden @ weight.t()).float() if hidden.dtype != torch.float64 else hidden @ weight.t()  # (N, V)
+    if counts is not None:
+        logits = logits + counts.log()
+    total = (factors * nn.functional.cross_entropy(logits, targets, reduction="none")).sum()
+    return Loss(total, total.detach(), total.detach())
 
 
 class _TokenLoss(torch.autograd.Function):
@@ -42,36 +57,55 @@ class _TokenLoss(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, hidden: Tensor, targets: Tensor, weight: Tensor, smoothing: float, learning: bool
+        ctx: Any,
+        hidden: Tensor,
+        targets: Tensor,
+        weight: Tensor,
+        smoothing: float,
+        counts: Tensor | None,
+        learning: bool,
     ) -> tuple[Tensor, Tensor]:
-        need_hidden, _, need_weight, _, _ = ctx.needs_input_grad
+        need_hidden, _, need_weight, _, _, _ = ctx.needs_input_grad
         hidden_grad = torch.zeros_like(hidden) if learning and need_hidden else None
         weight_grad = torch.zeros_like(weight) if learning and need_weight else None
         gradients = hidden_grad, weight_grad
         kind = product_type(hidden)
         sums = None
-        if kind == torch.float32:
+        if kind == torch.float32 and counts is None:
             sums = add_losses(hidden, targets, weight, smoothing, gradients, _LOGITS)
         if sums is None:
-            sums = _add_losses(hidden, targets, weight, smoothing, gradients, kind)
+            sums = _add_losses(hidden, targets, weight, smoothing, counts, gradients, kind)
         plain, log_sum = sums.unbind()
         smoothed = (1 - smoothing) * plain + smoothing * log_sum
         if smoothing:
-            uniform = smoothing / weight.size(0)  # ε/V
-            weight_sum, hidden_sum = weight.sum(dim=0), hidden.sum(dim=0)  # (D,)
-            smoothed -= uniform * hidden_sum.to(smoothed) @ weight_sum.to(smoothed)
-            if hidden_grad is not None:
-                hidden_grad -= uniform * weight_sum
-            if weight_grad is not None:
-                weight_grad -= uniform * hidden_sum
+            smoothed += spread_evenly(smoothing, hidden, weight, counts, gradients).to(smoothed)
         ctx.gradients = gradients
         ctx.mark_non_differentiable(plain)
         return smoothed, plain
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, None, Tensor | None, None, None]:
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, None, Tensor | None, None, None, None]:
         hidden_grad, weight_grad = hand_out(ctx, grads[0])
-        return hidden_grad, None, weight_grad, None, None
+        return hidden_grad, None, weight_grad, None, None, None
+
+
+def spread_evenly(
+    share: float, hidden: Tensor, weight: Tensor, counts: Tensor | None, gradients: tuple[Tensor | None, Tensor | None]
+) -> Tensor:
+    """Return what a share of probability that is spread evenly adds to the loss, and add what it adds to gradients.
+
+    That is -ε/V · Σ_v logit(v), summed over tokens: ε · log Σ_v e^logit(v) is added elsewhere.
+    """
+    uniform = share / (weight.size(0) if counts is None else counts.sum())  # ε/V
+    weight_sum = weight.sum(dim=0) if counts is None else counts.to(weight) @ weight  # (D,)
+    hidden_sum = hidden.sum(dim=0)
+    hidden_grad, weight_grad = gradients
+    if hidden_grad is not None:
+        hidden_grad -= uniform * weight_sum
+    if weight_grad is not None:
+        weight_grad -= uniform * hidden_sum if counts is None else torch.outer(uniform * counts, hidden_sum)
+    wide = torch.float64 if hidden.device.type == "cpu" else torch.float32
+    return -uniform * (hidden_sum.to(wide) @ weight_sum.to(wide))
 
 
 def hand_out(ctx: Any, factor: Tensor) -> tuple[Tensor | None, Tensor | None]:
@@ -96,6 +130,7 @@ def _add_losses(
     targets: Tensor,
     weight: Tensor,
     smoothing: float,
+    counts: Tensor | None,
     gradients: tuple[Tensor | None, Tensor | None],
     kind: torch.dtype,
 ) -> Tensor:
@@ -109,6 +144,8 @@ def _add_losses(
         part = hidden[start : start + rows].to(kind)
         target = targets[start : start + rows, None]
         logits = (part @ matrix.t()).to(softmax_type)  # (n, V)
+        if counts is not None:
+            logits += counts.log()
         logit = logits.gather(1, target)
         log_p = torch.log_softmax(logits, dim=1, out=logits)
         right = -log_p.gather(1, target)  # -log p(y), (n, 1)

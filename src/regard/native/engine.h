@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#define INTERFACE 8 /* raised when this file changes: an old library must not meet new Python */
+#define INTERFACE 10 /* raised when this file changes: an old library must not meet new Python */
 
 extern int regard_threads; /* that share the work of a search */
 
@@ -116,14 +116,17 @@ typedef struct {
 typedef struct {
     int32_t tokens;
     int32_t d_model; /* a multiple of a panel */
-    int32_t vocabulary;
+    int32_t vocabulary; /* rows of weight: all of the vocabulary's or some of them */
+    int32_t drawn;   /* rows from this one on were drawn to stand for others as well */
     int32_t chunk;   /* tokens whose logits are held at a time */
     int32_t passes;  /* 1, or 2 that shall agree: hidden has the one's tokens, then the other's */
+    float stands_for; /* how many rows each drawn one stands for */
     float kept;      /* 1 - ε */
-    float uniform;   /* ε/V; 0: somebody else sees to it */
+    float uniform;   /* ε/V, V the whole vocabulary's; 0: somebody else sees to it */
     float consistency; /* what the divergence of two passes counts, in both directions */
     const float *hidden;    /* (passes, tokens, d_model) */
     const int64_t *targets; /* (tokens) */
+    const float *factors;   /* (tokens, and PANEL more) what each token's loss counts, with one pass; NULL: all count 1 */
     const float *weight;    /* (vocabulary, d_model) */
     float *hidden_grad;     /* (passes, tokens, d_model) zeros, to be added to; NULL: not wanted */
     float *weight_grad;     /* (vocabulary, d_model) to be added to; NULL: not wanted */
@@ -162,7 +165,7 @@ typedef struct {
     const TrainedLayer *decoder;
     const float *source_embedding; /* (vocabulary, d_model) */
     const float *target_embedding;
-    const float *output;
+    const float *output;           /* of the tokens that may be said: see Lesson */
     const float *position; /* (positions, d_model) */
     const float *weights;  /* where the memory begins that holds all weights */
 } Trained;
@@ -186,13 +189,18 @@ typedef struct {
     const int32_t *target;    /* tokens that are read: from the start token on */
     const int64_t *following; /* tokens that are to be said: up to the end token */
     const Draws *draws;       /* (sentences) */
+    const float *factors;     /* (sentences) what the loss of each counts, with one pass; NULL: all count 1 */
     const int32_t *ends;      /* (threads) each takes the sentences from the end of the one before to its own */
+    int32_t outputs;          /* rows of the model's output, to which `following` counts */
+    int32_t drawn;            /* and of these, as in Loss */
+    float stands_for;
     int32_t bound;            /* random bits below it drop a number */
     int32_t drops;            /* whether anything is dropped */
     float drop_scale;         /* of numbers that stay */
     float smoothing;          /* ε */
     float consistency;
     float *const *gradients; /* (threads) laid out as the weights are, to be added to; NULL: not wanted */
+    float *const *output_gradients; /* (threads) of the model's output, if it is not among the weights; NULL: it is */
     double *sums;            /* (threads, 4) as in Loss, to be added to */
 } Lesson;
 

@@ -119,15 +119,18 @@ static Loss open_loss(const Worker *w) {
     const Lesson *lesson = w->lesson;
     return (Loss){.tokens = w->group.target.once,
                   .d_model = m->d_model,
-                  .vocabulary = m->vocabulary,
+                  .vocabulary = lesson->outputs,
+                  .drawn = lesson->drawn,
+                  .stands_for = lesson->stands_for,
                   .chunk = lesson->chunk,
                   .passes = lesson->passes,
                   .kept = 1 - lesson->smoothing,
                   .uniform = lesson->smoothing / m->vocabulary,
                   .consistency = lesson->consistency,
                   .targets = w->group.following,
+                  .factors = lesson->factors ? w->factors : NULL,
                   .weight = m->output,
-                  .weight_grad = w->gradient ? gradient_of(w, m->output) : NULL,
+                  .weight_grad = w->output_gradient,
                   .sums = w->sums};
 }
 
@@ -150,6 +153,7 @@ static float *cut_memory(Worker *w, int longest) {
     w->bits = (int16_t *)take(w, m->d_model);
     w->group.source.draws = (RowDraws *)take(w, (size_t)source * sizeof(RowDraws) / sizeof(float));
     w->group.target.draws = (RowDraws *)take(w, (size_t)target * sizeof(RowDraws) / sizeof(float));
+    w->factors = take(w, (size_t)target + PANEL);
     float *gradients = take(w, (size_t)(source + target) * m->d_model);
     /* What follows is used within layers, or by the loss between the way forward and the way back: one place for both. */
     size_t start = w->used;
@@ -225,6 +229,7 @@ static int open_group(Worker *w, const Range *range) {
     Group *group = &w->group;
     group->sentences = (range->end - range->first) * lesson->passes;
     group->draws = lesson->draws + range->first;
+    group->factors = lesson->factors ? lesson->factors + range->first : NULL;
     group->following = lesson->following + range->target;
     int source = open_side(&group->source, lesson, range, lesson->source_lengths, lesson->source + range->source);
     int target = open_side(&group->target, lesson, range, lesson->target_lengths, lesson->target + range->target);
@@ -243,12 +248,22 @@ static void number_rows(const Group *group, int which, int passes) {
     }
 }
 
+/* Say what each token of the group's targets counts. */
+static void weigh_rows(const Worker *w) {
+    const Side *side = &w->group.target;
+    memset(w->factors, 0, ((size_t)side->rows + PANEL) * sizeof(float));
+    for (int sentence = 0; sentence < w->group.sentences; sentence++)
+        for (int place = 0; place < side->lengths[sentence]; place++)
+            w->factors[side->starts[sentence] + place] = w->group.factors[sentence];
+}
+
 /* Forward and back for the worker's group. */
 static void learn_group(Worker *w, int longest) {
     const Trained *m = w->model;
     const Side *source = &w->group.source, *target = &w->group.target;
     float *gradient = cut_memory(w, longest), *memory_gradient = gradient + (ptrdiff_t)target->rows * m->d_model;
     for (int which = 0; which < 2; which++) number_rows(&w->group, which, w->lesson->passes);
+    if (w->group.factors) weigh_rows(w);
     read_source(w);
     read_target(w);
     Loss loss = open_loss(w);
@@ -269,6 +284,8 @@ static size_t learn_share(
     const Trained *model, const Lesson *lesson, const Range *ranges, int count, int thread, float *memory) {
     Worker w = {.model = model, .lesson = lesson, .gradient = lesson->gradients ? lesson->gradients[thread] : NULL,
                 .sums = lesson->sums + 4 * thread, .memory = memory};
+    if (w.gradient)
+        w.output_gradient = lesson->output_gradients ? lesson->output_gradients[thread] : gradient_of(&w, model->output);
     size_t most = 1;
     int layers = model->encoder_layers + model->decoder_layers;
     int *numbers = malloc(4 * (size_t)lesson->sentences * lesson->passes * sizeof(int));

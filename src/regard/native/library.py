@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 _NAME = "_engine"
 _SWITCH = "REGARD_NATIVE"  # the environment's way to say "off"
-_INTERFACE = 8  # of engine.h
+_INTERFACE = 10  # of engine.h
 _KINDS = {512: "avx512", 256: "avx2"}
 
 
@@ -146,13 +146,16 @@ class LossStruct(ctypes.Structure):
         ("tokens", c_int32),
         ("d_model", c_int32),
         ("vocabulary", c_int32),
+        ("drawn", c_int32),
         ("chunk", c_int32),
         ("passes", c_int32),
+        ("stands_for", c_float),
         ("kept", c_float),
         ("uniform", c_float),
         ("consistency", c_float),
         ("hidden", c_void_p),
         ("targets", c_void_p),
+        ("factors", c_void_p),
         ("weight", c_void_p),
         ("hidden_grad", c_void_p),
         ("weight_grad", c_void_p),
@@ -218,13 +221,18 @@ class LessonStruct(ctypes.Structure):
         ("target", c_void_p),
         ("following", c_void_p),
         ("draws", c_void_p),
+        ("factors", c_void_p),
         ("ends", c_void_p),
+        ("outputs", c_int32),
+        ("drawn", c_int32),
+        ("stands_for", c_float),
         ("bound", c_int32),
         ("drops", c_int32),
         ("drop_scale", c_float),
         ("smoothing", c_float),
         ("consistency", c_float),
         ("gradients", c_void_p),
+        ("output_gradients", c_void_p),
         ("sums", c_void_p),
     )
 

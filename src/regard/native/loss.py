@@ -59,8 +59,8 @@ def _compute(
     sums = torch.zeros(4, dtype=torch.float64)
     hidden_grad, weight_grad = (None if gradient is None else gradient.data_ptr() for gradient in gradients)
     problem = LossStruct(
-        *(hidden.size(0), hidden.size(1), weight.size(0), chunk, 1, 1 - smoothing, 0.0, 0.0),
-        *(hidden.data_ptr(), targets.data_ptr(), weight.data_ptr(), hidden_grad, weight_grad, sums.data_ptr()),
+        *(hidden.size(0), hidden.size(1), weight.size(0), weight.size(0), chunk, 1, 1.0, 1 - smoothing, 0.0, 0.0),
+        *(hidden.data_ptr(), targets.data_ptr(), None, weight.data_ptr(), hidden_grad, weight_grad, sums.data_ptr()),
     )
     if not library.loss(problem):
         raise MemoryError("no memory for the logits")

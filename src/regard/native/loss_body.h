@@ -9,6 +9,9 @@
  *      with one pass these powers in place of the logits;
  *   2. the gradient for the logits, in their place, which goes into two products at once.
  *
+ * Some rows of weight may stand for others that are not there (training/output_sample.py): each counts as so many that
+ * have its logit. They are blocks of their own, so that this is a factor of a block's sums.
+ *
  * Whatever a token's chunk is, its numbers are the same to the last bit, and so is the sum of all gradients. */
 
 #include "mapping.h"
@@ -23,6 +26,7 @@ typedef struct {
     int half;               /* columns of a pass, if there are two; otherwise 0 */
     const float *hidden;    /* (tokens, d_model) */
     const int64_t *targets; /* (tokens) */
+    const float *factors;   /* (tokens) or NULL */
     float *hidden_grad;     /* (tokens, d_model), or NULL */
     float *transposed;      /* hidden as the first product reads it, in panels of tokens */
     float *panels;          /* hidden as the last product reads it, in panels of d_model */
@@ -36,18 +40,37 @@ typedef struct {
     float *packed;          /* for the product that makes hidden_grad */
 } Chunk;
 
+/* A block of rows of weight: drawn ones, or such as stand for themselves alone. */
+typedef struct {
+    int number;
+    int first, rows;
+    float count; /* of rows that each stands for */
+} Block;
+
+static inline int blocks_of(int rows) { return (rows + BLOCK - 1) / BLOCK; }
+static inline int count_blocks(const Loss *loss) {
+    return blocks_of(loss->drawn) + blocks_of(loss->vocabulary - loss->drawn);
+}
+
+static Block open_block(const Loss *loss, int number) {
+    int certain = blocks_of(loss->drawn), is_drawn = number >= certain;
+    int first = is_drawn ? loss->drawn + (number - certain) * BLOCK : number * BLOCK;
+    int left = (is_drawn ? loss->vocabulary : loss->drawn) - first;
+    return (Block){number, first, left < BLOCK ? left : BLOCK, is_drawn ? loss->stands_for : 1};
+}
+
 static inline int is_learning(const Loss *loss) { return loss->hidden_grad || loss->weight_grad; }
 
-/* The logits of a block, rows `first` to `first + rows` of weight, and the largest of each token. */
-static void predict_block(const Loss *loss, const Chunk *chunk, int first, int rows, float *most, float *logits) {
-    int width = loss->d_model;
+/* The logits of a block, and the largest of each token. */
+static void predict_block(const Loss *loss, const Chunk *chunk, const Block *block, float *most, float *logits) {
+    int width = loss->d_model, rows = block->rows;
     ptrdiff_t room = chunk->room;
-    const float *weight = loss->weight + (ptrdiff_t)first * width;
+    const float *weight = loss->weight + (ptrdiff_t)block->first * width;
     for (int token = 0; token < chunk->tokens; token += PANEL) {
         const float *panel = chunk->transposed + (ptrdiff_t)token * width;
         multiply_panel((FloatTile){weight, width, 1, panel, PANEL, width, logits + token, room, PANEL, NULL, 0, 0}, rows);
         for (int place = token; place < token + PANEL && place < chunk->tokens; place++) {
-            int64_t row = chunk->targets[place] - first;
+            int64_t row = chunk->targets[place] - block->first;
             if (row >= 0 && row < rows) chunk->target[place] = logits[row * room + place];
         }
         for (int place = token; place < token + PANEL; place += WIDTH) {
@@ -94,16 +117,21 @@ static Vector compare_powers(const float *logits, const Chunk *chunk, int rows, 
 }
 
 /* The first pass over a block. Logits of columns without a token are zeros. */
-static void weigh_block(const Loss *loss, const Chunk *chunk, int block, int rows, float *logits) {
-    ptrdiff_t row = (ptrdiff_t)block * chunk->room;
+static void weigh_block(const Loss *loss, const Chunk *chunk, const Block *block, float *logits) {
+    ptrdiff_t row = (ptrdiff_t)block->number * chunk->room;
     float *most = chunk->most + row, *share = chunk->share + row, *dot = chunk->dot + row;
-    predict_block(loss, chunk, block * BLOCK, rows, most, logits);
+    predict_block(loss, chunk, block, most, logits);
     Vector total = all(0);
     int end = chunk->half ? chunk->half : chunk->tokens;
-    for (int place = 0; place < end; place += WIDTH)
-        total += chunk->half ? compare_powers(logits + place, chunk, rows, most + place, share + place, dot + place)
-                             : sum_powers(logits + place, chunk->room, rows, most + place, share + place);
-    loss->sums[2] += add_up(total);
+    for (int place = 0; place < end; place += WIDTH) {
+        Vector sum = chunk->half
+                         ? compare_powers(logits + place, chunk, block->rows, most + place, share + place, dot + place)
+                         : sum_powers(logits + place, chunk->room, block->rows, most + place, share + place);
+        if (chunk->factors) sum *= load(chunk->factors + place);
+        total += sum;
+    }
+    loss->sums[2] += block->count * add_up(total);
+    for (int place = 0; block->count != 1 && place < chunk->tokens; place++) most[place] += logf(block->count);
 }
 
 /* Join what the blocks know of a token: log Σ e^logit; `dot` becomes the mean of this pass's less the other's logit. */
@@ -132,8 +160,9 @@ static void conclude_chunk(const Loss *loss, const Chunk *chunk, int blocks) {
         chunk->log_sum[place] = conclude_token(chunk, blocks, place, &dot);
         chunk->divergence[place] = dot;
         if (chunk->targets[place] < 0) continue; /* no token */
-        loss->sums[0] += (double)chunk->log_sum[place] - chunk->target[place];
-        loss->sums[1] += chunk->log_sum[place];
+        double factor = chunk->factors ? chunk->factors[place] : 1;
+        loss->sums[0] += factor * ((double)chunk->log_sum[place] - chunk->target[place]);
+        loss->sums[1] += factor * chunk->log_sum[place];
     }
     for (int place = 0; place < chunk->half; place++) {
         double apart = (double)chunk->log_sum[place] - chunk->log_sum[place + chunk->half];
@@ -145,32 +174,41 @@ static void conclude_chunk(const Loss *loss, const Chunk *chunk, int blocks) {
 }
 
 /* The gradient of a block's logits, but for the targets: p - ε/V, where p = e^(logit - most) · e^(most - log_sum). The
- * latter factor takes the place of the block's share, which has been told. */
-static void differentiate(const Loss *loss, const Chunk *chunk, int block, int rows, float *powers) {
-    const float *most = chunk->most + (ptrdiff_t)block * chunk->room;
-    float *share = chunk->share + (ptrdiff_t)block * chunk->room;
-    Vector uniform = all(loss->uniform);
+ * latter factor takes the place of the block's share, which has been told. Of a drawn row both count often: in `most`
+ * that is done already. */
+static void differentiate(const Loss *loss, const Chunk *chunk, const Block *block, float *powers) {
+    const float *most = chunk->most + (ptrdiff_t)block->number * chunk->room;
+    float *share = chunk->share + (ptrdiff_t)block->number * chunk->room;
+    Vector uniform = all(loss->uniform * block->count);
     for (int place = 0; place < chunk->tokens; place += WIDTH)
         store(share + place, exponential(load(most + place) - load(chunk->log_sum + place)));
-    for (int row = 0; row < rows; row++, powers += chunk->room)
+    for (int row = 0; row < block->rows; row++, powers += chunk->room)
         for (int place = 0; place < chunk->tokens; place += WIDTH)
             store(powers + place, load(powers + place) * load(share + place) - uniform);
 }
 
 /* The same for two passes: ½ (p - ε/V) + c (p (log p - log r - KL(p‖r)) + p - r), and likewise with p and r exchanged. */
-static void differentiate_both(const Loss *loss, const Chunk *chunk, int rows, float *logits) {
-    Vector uniform = all(loss->uniform / 2), c = all(loss->consistency), middle = all(0.5f + loss->consistency);
+static void differentiate_both(const Loss *loss, const Chunk *chunk, const Block *block, float *logits) {
+    Vector log_count = all(logf(block->count)), uniform = all(loss->uniform * block->count / 2);
+    Vector c = all(loss->consistency), middle = all(0.5f + loss->consistency);
     int half = chunk->half;
-    for (int row = 0; row < rows; row++, logits += chunk->room)
+    for (int row = 0; row < block->rows; row++, logits += chunk->room)
         for (int place = 0; place < half; place += WIDTH) {
-            Vector log_p = load(logits + place) - load(chunk->log_sum + place);
-            Vector log_r = load(logits + half + place) - load(chunk->log_sum + half + place);
+            Vector log_p = load(logits + place) + log_count - load(chunk->log_sum + place);
+            Vector log_r = load(logits + half + place) + log_count - load(chunk->log_sum + half + place);
             Vector p = exponential(log_p), r = exponential(log_r), difference = log_p - log_r;
             Vector from_p = difference - load(chunk->divergence + place);
             Vector from_r = -difference - load(chunk->divergence + half + place);
             store(logits + place, p * multiply_add(c, from_p, middle) - c * r - uniform);
             store(logits + half + place, r * multiply_add(c, from_r, middle) - c * p - uniform);
         }
+}
+
+/* Multiply each token's gradient for a block's logits by what the token counts. */
+static void scale_tokens(const Chunk *chunk, int rows, float *gradient) {
+    for (int row = 0; row < rows; row++, gradient += chunk->room)
+        for (int place = 0; place < chunk->tokens; place += WIDTH)
+            store(gradient + place, load(gradient + place) * load(chunk->factors + place));
 }
 
 /* weight_grad (rows, width) += gradient · hidden, a block's. */
@@ -183,16 +221,18 @@ static void add_to_weight(const Chunk *chunk, const float *gradient, int rows, f
 }
 
 /* The second pass over a block. */
-static void learn_block(const Loss *loss, const Chunk *chunk, int first, int rows, float *gradient) {
-    ptrdiff_t place_of_block = (ptrdiff_t)first * loss->d_model;
+static void learn_block(const Loss *loss, const Chunk *chunk, const Block *block, float *gradient) {
+    int rows = block->rows;
+    ptrdiff_t place_of_block = (ptrdiff_t)block->first * loss->d_model;
     if (chunk->half)
-        differentiate_both(loss, chunk, rows, gradient);
+        differentiate_both(loss, chunk, block, gradient);
     else
-        differentiate(loss, chunk, first / BLOCK, rows, gradient);
+        differentiate(loss, chunk, block, gradient);
     for (int place = 0; place < chunk->tokens; place++) {
-        int64_t row = chunk->targets[place] - first;
+        int64_t row = chunk->targets[place] - block->first;
         if (row >= 0 && row < rows) gradient[row * chunk->room + place] -= chunk->half ? loss->kept / 2 : loss->kept;
     }
+    if (chunk->factors) scale_tokens(chunk, rows, gradient);
     if (chunk->hidden_grad)
         add_product_of_columns(gradient, chunk->room, chunk->tokens, loss->weight + place_of_block, loss->d_model,
                                loss->d_model, rows, chunk->hidden_grad, chunk->packed);
@@ -201,18 +241,20 @@ static void learn_block(const Loss *loss, const Chunk *chunk, int first, int row
 
 /* Both passes over a chunk. */
 static void learn_chunk(const Loss *loss, const Chunk *chunk) {
-    int learning = is_learning(loss), blocks = (loss->vocabulary + BLOCK - 1) / BLOCK;
+    int learning = is_learning(loss), blocks = count_blocks(loss);
     ptrdiff_t room = chunk->room;
-#define ROWS_OF(block) (loss->vocabulary - (block)*BLOCK < BLOCK ? loss->vocabulary - (block)*BLOCK : BLOCK)
     lay_out_keys(chunk->hidden, loss->d_model, chunk->tokens, loss->d_model, chunk->transposed);
     lay_out_values(chunk->hidden, loss->d_model, chunk->tokens, loss->d_model, chunk->panels);
     for (int place = 0; place < chunk->tokens; place++) chunk->target[place] = NAN; /* of a target that is no token */
-    for (int block = 0; block < blocks; block++)
-        weigh_block(loss, chunk, block, ROWS_OF(block), chunk->logits + (learning ? block * BLOCK * room : 0));
+    for (int number = 0; number < blocks; number++) {
+        Block block = open_block(loss, number);
+        weigh_block(loss, chunk, &block, chunk->logits + (learning ? block.first * room : 0));
+    }
     conclude_chunk(loss, chunk, blocks);
-    for (int block = 0; learning && block < blocks; block++)
-        learn_block(loss, chunk, block * BLOCK, ROWS_OF(block), chunk->logits + block * BLOCK * room);
-#undef ROWS_OF
+    for (int number = 0; learning && number < blocks; number++) {
+        Block block = open_block(loss, number);
+        learn_block(loss, chunk, &block, chunk->logits + block.first * room);
+    }
 }
 
 /* A chunk of one pass: the tokens as they lie. */
@@ -221,6 +263,7 @@ static void learn_tokens(const Loss *loss, Chunk *chunk, int start, int tokens) 
     chunk->tokens = tokens;
     chunk->hidden = loss->hidden + at;
     chunk->targets = loss->targets + start;
+    chunk->factors = loss->factors ? loss->factors + start : NULL;
     chunk->hidden_grad = loss->hidden_grad ? loss->hidden_grad + at : NULL;
     learn_chunk(loss, chunk);
 }
@@ -252,7 +295,7 @@ static inline int padded_tokens(const Loss *loss) { return rounded_up(loss->chun
 /* Floats that a chunk takes. */
 static size_t loss_size(const Loss *loss) {
     size_t padded = padded_tokens(loss), width = loss->d_model, room = padded + WIDTH;
-    size_t blocks = (loss->vocabulary + BLOCK - 1) / BLOCK, rows = is_learning(loss) ? loss->vocabulary : BLOCK;
+    size_t blocks = count_blocks(loss), rows = is_learning(loss) ? loss->vocabulary : BLOCK;
     size_t both = loss->passes == 2 ? 2 * padded * width + 2 * padded : 0; /* and targets of twice a float's size */
     return 2 * padded * width + (3 * blocks + 3 + rows) * room + packed_columns(BLOCK) + both;
 }
@@ -260,7 +303,7 @@ static size_t loss_size(const Loss *loss) {
 /* Add up the losses of all tokens and their gradients; `work` has room for loss_size floats. */
 static void add_loss(const Loss *loss, float *work) {
     ptrdiff_t padded = padded_tokens(loss), width = loss->d_model, room = padded + WIDTH;
-    ptrdiff_t blocks = (loss->vocabulary + BLOCK - 1) / BLOCK, rows = is_learning(loss) ? loss->vocabulary : BLOCK;
+    ptrdiff_t blocks = count_blocks(loss), rows = is_learning(loss) ? loss->vocabulary : BLOCK;
     float *most = work + 2 * padded * width, *share = most + blocks * room, *dot = share + blocks * room;
     float *log_sum = dot + blocks * room, *logits = log_sum + 3 * room;
     float *packed = logits + rows * room, *both = packed + packed_columns(BLOCK);

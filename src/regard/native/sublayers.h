@@ -24,6 +24,7 @@ typedef struct {
     int sentences; /* both passes' */
     Side source, target;
     const Draws *draws; /* (sentences of one pass) */
+    const float *factors; /* (sentences) what the loss of each counts; NULL: all count 1 */
     const int64_t *following;
 } Group;
 
@@ -43,6 +44,7 @@ typedef struct {
     const Trained *model;
     const Lesson *lesson;
     float *gradient; /* of all weights, as they lie; NULL: not wanted */
+    float *output_gradient;
     double *sums;
     float *memory;               /* of all that follows; NULL: it is only counted */
     size_t used;                 /* floats of it */
@@ -52,6 +54,7 @@ typedef struct {
     float *encoded, *decoded;    /* (rows, d_model) what layers pass on, and at last what the stacks say */
     float *between, *behind;     /* (rows, d_model) what comes out of norms within a layer */
     float *packed, *room, *loss; /* for products, for attention and for the loss */
+    float *factors;              /* (target rows, and PANEL more) what each counts */
     float *change, *wide, *wider; /* (rows, d_model), (rows, projected), (rows, inner_room) for any use */
     int16_t *bits;
 } Worker;

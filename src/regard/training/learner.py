@@ -13,6 +13,7 @@ from regard.native.library import Library, find_library
 from regard.training.native_learner import NativeLearner, can_learn
 from regard.training.objective import training_loss
 from regard.training.optimizer import Adam
+from regard.training.output_sample import OutputSampler
 
 
 class Learner(Protocol):
@@ -22,10 +23,16 @@ class Learner(Protocol):
     def at_once(self) -> int:
         """How many batches' numbers it may hold at the same time, of those that it is given together."""
 
-    def learn(self, batches: Sequence[Batch], seeds: Sequence[int], consistency: float) -> Loss:
+    def learn(
+        self,
+        batches: Sequence[Batch],
+        seeds: Sequence[int],
+        consistency: float = 0.0,
+        sampler: OutputSampler | None = None,
+    ) -> Loss:
         """Return the loss of some batches (objective.py), summed over their target tokens, and add its gradient.
 
-        What dropout drops in a batch depends on its seed.
+        What dropout drops in a batch depends on its seed; with a sampler, so does what its softmax is over.
         """
 
     def gather(self) -> None:
@@ -39,13 +46,20 @@ class TorchLearner:
         self._model, self._smoothing, self._machine = model, smoothing, machine
         self.at_once = 1
 
-    def learn(self, batches: Sequence[Batch], seeds: Sequence[int], consistency: float) -> Loss:
+    def learn(
+        self,
+        batches: Sequence[Batch],
+        seeds: Sequence[int],
+        consistency: float = 0.0,
+        sampler: OutputSampler | None = None,
+    ) -> Loss:
         """See `Learner`."""
         sums = torch.zeros(len(Loss._fields), dtype=torch.float64)
         for batch, seed in zip(batches, seeds, strict=True):
             torch.manual_seed(seed)
+            sample = None if sampler is None else sampler.draw(batch.tgt, seed)
             with self._machine.autocast():
-                loss = training_loss(self._model, batch, self._machine.device, self._smoothing, consistency)
+                loss = training_loss(self._model, batch, self._machine.device, self._smoothing, consistency, sample)
             loss.objective.backward()  # type: ignore[no-untyped-call]
             sums += torch.stack(loss).detach().to(sums)
         return Loss(*sums)

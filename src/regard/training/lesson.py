@@ -29,6 +29,7 @@ class Pairs(NamedTuple):
     target: _Array  # int32: tokens that are read, from the start token on
     following: _Array  # int64: tokens that are to be said, up to the end token
     draws: _Array  # (B, 5) of uint64: what dropout is drawn by, see `_draws`
+    factors: _Array  # (B,) of float32: what the loss of each counts
 
 
 def join(batches: Sequence[Batch], seeds: Sequence[int]) -> Pairs:
@@ -58,7 +59,7 @@ def share_out(pairs: Pairs, cost: TokenCost, threads: int) -> tuple[Pairs, NDArr
 
 def _reorder(pairs: Pairs, order: _Array) -> Pairs:
     source, target = (_places(lengths, order) for lengths in (pairs.source_lengths, pairs.target_lengths))
-    orders = order, order, source, target, target, order
+    orders = order, order, source, target, target, order, order
     return Pairs(*(array[places] for array, places in zip(pairs, orders, strict=True)))
 
 
@@ -74,7 +75,8 @@ def _unpad(batch: Batch, seed: int) -> Pairs:
     source, target = batch.src != PAD, says != PAD
     lengths = source.sum(axis=1, dtype=np.int32), target.sum(axis=1, dtype=np.int32)
     tokens = batch.src[source].astype(np.int32), reads[target].astype(np.int32), says[target]
-    return Pairs(*lengths, *tokens, _draws(lengths, seed))
+    factors = np.ones(len(batch.src), np.float32) if batch.factors is None else batch.factors
+    return Pairs(*lengths, *tokens, _draws(lengths, seed), factors)
 
 
 def _draws(lengths: Sequence[_Array], seed: int) -> NDArray[np.uint64]:

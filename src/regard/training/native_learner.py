@@ -5,6 +5,8 @@ Shapes: B pairs, S source length, T target length, D d_model, V vocabulary.
 
 from collections.abc import Sequence
 from ctypes import Array
+from dataclasses import dataclass
+from functools import partial
 from mmap import MAP_ANONYMOUS, MAP_PRIVATE, mmap
 from typing import Any
 
@@ -20,7 +22,8 @@ from regard.model.loss import Loss
 from regard.model.positions import SinusoidalPositions
 from regard.model.transformer import Transformer
 from regard.native.library import LessonStruct, Library, NormStruct, TrainedLayerStruct, TrainedStruct, address
-from regard.training.lesson import TokenCost, join, share_out
+from regard.training.lesson import Pairs, TokenCost, join, share_out
+from regard.training.output_sample import OutputSample, OutputSampler
 
 _Array = NDArray[Any]
 
@@ -58,6 +61,30 @@ def _knows(layer: EncoderLayer | DecoderLayer, library: Library) -> bool:
     )
 
 
+@dataclass(frozen=True)
+class _Outputs:
+    """Rows of the output layer, which of them were drawn (output_sample.py), and where their gradients go."""
+
+    weight: Tensor
+    drawn: int | None = None  # from this one on; None: none
+    stands_for: float = 1.0
+    gradients: NDArray[np.uint64] | None = None  # (threads,) addresses; None: to those of all weights
+
+
+@dataclass(frozen=True)
+class _Aim:
+    """What is minimised."""
+
+    smoothing: float
+    consistency: float
+    is_weighted: bool  # by the pairs' factors
+
+    @property
+    def passes(self) -> int:
+        """How often each pair passes the model."""
+        return 2 if self.consistency else 1
+
+
 class NativeLearner:
     """Computes the loss of batches and adds up gradients, in as many threads as torch has; see `Learner`.
 
@@ -74,7 +101,6 @@ class NativeLearner:
             for stack in (model.encoder, model.decoder)
         ]
         self._trained = _describe(model, self._layers, weights)
-        self._cost = _cost_of_tokens(self._trained)
         self._position: Tensor | None = None
         self._parts: list[Tensor] = []  # gradients of all threads but the first
         self._rooms: list[mmap] = []  # what threads keep a group's numbers in
@@ -84,22 +110,58 @@ class NativeLearner:
         """See `Learner`: each thread may hold a whole batch's."""
         return torch.get_num_threads()
 
-    def learn(self, batches: Sequence[Batch], seeds: Sequence[int], consistency: float) -> Loss:
+    def learn(
+        self,
+        batches: Sequence[Batch],
+        seeds: Sequence[int],
+        consistency: float = 0.0,
+        sampler: OutputSampler | None = None,
+    ) -> Loss:
         """Return the loss summed over all target tokens, and add up its gradient; see `Learner`.
 
         What threads but the first have added is theirs until `gather` is called.
         """
+        self._reach(max(batch.src.shape[1] + batch.tgt.shape[1] for batch in batches))
+        weighted = {batch.factors is not None for batch in batches} == {True}
+        aim = _Aim(0.0 if weighted else self._smoothing, consistency, weighted)
+        rows = min(_ROWS, max(batch.tokens for batch in batches))
+        if sampler is None:
+            return self._loss(self._learn_all(join(batches, seeds), rows, aim), aim)
+        sums = np.zeros(4)
+        for batch, seed in zip(batches, seeds, strict=True):
+            sample = sampler.draw(batch.tgt, seed)
+            learn = self._learn_all if sample is None else partial(self._learn_sample, sample)
+            sums += learn(join([batch], [seed]), rows, aim)
+        return self._loss(sums, aim)
+
+    def _learn_all(self, pairs: Pairs, rows: int, aim: "_Aim") -> _Array:
+        """Learn from pairs with all of the output layer."""
+        return self._learn(pairs, rows, aim, _Outputs(self._model.output.weight))
+
+    def _learn_sample(self, sample: OutputSample, pairs: Pairs, rows: int, aim: "_Aim") -> _Array:
+        """Learn from pairs with a part of the output layer, which is laid out for that."""
+        weight, tokens = self._model.output.weight, torch.from_numpy(sample.tokens)
+        assert weight.grad is not None
+        with torch.no_grad():
+            part = weight[tokens]
+            gradients = part.new_zeros(torch.get_num_threads(), *part.shape)
+            addresses = np.array([*map(_at, gradients)], np.uint64)
+            outputs = _Outputs(part, sample.certain, sample.stands_for, addresses)
+            sums = self._learn(pairs._replace(following=sample.find(pairs.following)), rows, aim, outputs)
+            weight.grad.index_add_(0, tokens, gradients.sum(dim=0))
+        return sums
+
+    def _learn(self, pairs: Pairs, rows: int, aim: "_Aim", outputs: "_Outputs") -> _Array:
+        """Learn from pairs; return the loss's sums, as the library has them."""
         threads = torch.get_num_threads()
         gradients, sums = self._gradients(threads), np.zeros((threads, 4))
-        pairs, ends = share_out(join(batches, seeds), self._cost, threads)
-        arrays = [*pairs, ends]  # which must stay alive as long as they are used
-        self._reach(max(batch.src.shape[1] + batch.tgt.shape[1] for batch in batches))
-        rows = min(_ROWS, max(batch.tokens for batch in batches))
-        problem = self._trained, self._lesson(arrays, rows, consistency, gradients, sums)
+        pairs, ends = share_out(pairs, _cost_of_tokens(self._trained, len(outputs.weight)), threads)
+        self._trained.output = _at(outputs.weight)
+        problem = self._trained, self._lesson(pairs, ends, rows, aim, gradients, outputs, sums)
         needed = self._library.learn(*problem, None)
         if not needed or not self._library.learn(*problem, address(self._make_room(threads, needed * _FLOAT))):
             raise MemoryError("no memory for a batch")
-        return self._loss(sums.sum(axis=0).tolist(), consistency)
+        return np.asarray(sums.sum(axis=0))
 
     def _make_room(self, threads: int, size: int) -> NDArray[np.uint64]:
         """Return where each thread has that many bytes to work in.
@@ -115,14 +177,19 @@ class NativeLearner:
         return np.array([address(np.frombuffer(room, np.uint8)) for room in self._rooms[:threads]], np.uint64)
 
     def _lesson(
-        self, arrays: Sequence[_Array], rows: int, consistency: float, gradients: _Array, sums: _Array
+        self, pairs: Pairs, ends: _Array, rows: int, aim: "_Aim", gradients: _Array, outputs: "_Outputs", sums: _Array
     ) -> LessonStruct:
+        """Describe what is to be learned; the arrays must stay alive as long as it is used."""
+        count = len(outputs.weight)
+        *texts, factors = pairs
         return LessonStruct(
-            *(len(arrays[0]), len(gradients), rows, self._chunk(), _passes(consistency)),
-            *map(address, arrays),
+            *(len(factors), len(gradients), rows, self._chunk(count), aim.passes),
+            *map(address, texts),
+            *(address(factors) if aim.is_weighted else None, address(ends)),
+            *(count, count if outputs.drawn is None else outputs.drawn, outputs.stands_for),
             *(dropped_levels(self._dropout) - LEVELS // 2, self._dropout > 0, 1 / (1 - self._dropout)),
-            *(self._smoothing, consistency / 4),
-            *(address(gradients), address(sums)),
+            *(aim.smoothing, aim.consistency / 4),
+            *(address(gradients), None if outputs.gradients is None else address(outputs.gradients), address(sums)),
         )
 
     def gather(self) -> None:
@@ -131,19 +198,18 @@ class NativeLearner:
             self._gradient += part
             part.zero_()
 
-    def _loss(self, sums: Sequence[float], consistency: float) -> Loss:
-        passes = _passes(consistency)
-        right, log_sum, logits, divergence = sums
-        plain = right / passes
-        uniform = (log_sum - logits / self._model.output.weight.size(0)) / passes
-        smoothed = (1 - self._smoothing) * plain + self._smoothing * uniform
-        objective = smoothed + consistency / 4 * divergence
+    def _loss(self, sums: _Array, aim: "_Aim") -> Loss:
+        right, log_sum, logits, divergence = sums.tolist()
+        plain = right / aim.passes
+        uniform = (log_sum - logits / self._model.output.weight.size(0)) / aim.passes
+        smoothed = (1 - aim.smoothing) * plain + aim.smoothing * uniform
+        objective = smoothed + aim.consistency / 4 * divergence
         return Loss(*(torch.tensor(number, dtype=torch.float64) for number in (objective, smoothed, plain)))
 
-    def _chunk(self) -> int:
+    def _chunk(self, outputs: int) -> int:
         """Return how many tokens' logits are held at a time."""
         panel = self._library.panel
-        fitting = (_LOGITS // self._model.output.weight.size(0) - panel // 2) // panel * panel
+        fitting = (_LOGITS // outputs - panel // 2) // panel * panel
         return max(panel, min(_TOKENS, fitting))
 
     def _gradients(self, threads: int) -> NDArray[np.uint64]:
@@ -157,10 +223,6 @@ class NativeLearner:
         if self._position is None or self._position.size(0) < length:
             self._position = self._model.encoder.entry.positions(0, max(_POSITIONS, 2 * length)).contiguous()
             self._trained.position = _at(self._position)
-
-
-def _passes(consistency: float) -> int:
-    return 2 if consistency else 1
 
 
 def _describe(model: Transformer, layers: Sequence[Array[TrainedLayerStruct]], weights: Tensor) -> TrainedStruct:
@@ -182,17 +244,16 @@ def _describe(model: Transformer, layers: Sequence[Array[TrainedLayerStruct]], w
         decoder=decoder,
         source_embedding=_at(model.encoder.entry.embedding.weight),
         target_embedding=_at(model.decoder.entry.embedding.weight),
-        output=_at(model.output.weight),
         weights=_at(weights),
     )
 
 
-def _cost_of_tokens(trained: TrainedStruct) -> TokenCost:
+def _cost_of_tokens(trained: TrainedStruct, outputs: int) -> TokenCost:
     keys, mixed = trained.heads * trained.d_k, trained.heads * trained.d_v
     own, other = 2 * keys + 2 * mixed + 2 * trained.d_ff, keys + mixed
     return TokenCost(
         source=trained.encoder_layers * own + trained.decoder_layers * other,
-        target=trained.decoder_layers * (own + other) + trained.vocabulary,
+        target=trained.decoder_layers * (own + other) + outputs,
     )
 
 

@@ -1,14 +1,18 @@
 """Minimum risk training (Shen and others 2016): learning from one's own translations what is wrong with them.
 
-For each source the likeliest candidates are searched for with the weights as they are. What is minimised is a mean of
-the candidates' expected error, counted for each token of the reference, and of the reference's smoothed loss:
+For each source the likeliest candidates are searched for with the weights as they are. What is minimised is the
+reference's smoothed loss, which keeps the model what it is (Edunov and others 2018), and the candidates' expected
+error, counted for each token of the reference:
 
-    (1 - λ) · |reference| · Σ_y q(y) (1 - similarity(y, reference)) + λ · loss(reference),  q(y) = P(y) / Σ_y' P(y')
+    loss(reference) + μ · |reference| · Σ_y q(y) e(y),   e(y) = 1 - similarity(y, reference),   q(y) = P(y) / Σ_y' P(y')
 
 where y and y' are the candidates of one source, and similarity is BLEU of words: by subwords less was won (measured).
-The second term keeps the model what it is (Edunov and others 2018).
+As log q changes with log P, the gradient of the expected error E is that of
 
-Shapes: B sources, R rows (each reference and each candidate is one), S source length, T target length, D d_model.
+    Σ_y -w(y) · log P(y),   w(y) = -q(y) (e(y) - E),
+
+with the weights w taken as they are. So it is learned as any pairs are, each of which counts w: a candidate that is
+better than expected is learned, and one that is worse is unlearned. The softmax is over all tokens here.
 """
 
 import math
@@ -19,103 +23,100 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from regard.data.batches import Batch
 from regard.engine import lay_out_for
 from regard.evaluate import word_splitter
 from regard.machine import Machine
 from regard.model.loss import Loss
-from regard.model.protocol import Memory
 from regard.model.transformer import Transformer
 from regard.search.beam import beam_search
+from regard.search.hypothesis import Hypothesis
+from regard.seeds import mix
 from regard.settings import Settings
 from regard.text.vocabulary import Vocabulary
 from regard.tokens import PAD, START
+from regard.training.learner import Learner
 
-_LIKELIHOOD = 0.3  # λ
+_RISK = 7 / 3  # μ
 _LONGEST = 4  # n-grams that are compared
 
 Tokens = tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class Lesson:
-    """A source with what it should become, what the model makes of it, and how wrong that is, from 0 to 1.
-
-    All sentences end in the end token.
-    """
+class Candidate:
+    """A source with what the model makes of it, and how much that counts; both end in the end token."""
 
     source: Tokens
-    reference: Tokens
-    candidates: tuple[Tokens, ...]
-    errors: tuple[float, ...]
-
-    @property
-    def targets(self) -> tuple[Tokens, ...]:
-        """The reference, then the candidates."""
-        return (self.reference, *self.candidates)
+    target: Tokens
+    factor: float
 
     @property
     def longest(self) -> int:
-        """Tokens of the longest target."""
-        return max(map(len, self.targets))
+        """Tokens of the longer side."""
+        return max(len(self.source), len(self.target))
 
 
 class RiskLearner:
-    """A `Learner` (learner.py) that minimises risk, by torch; the model may be any that search knows."""
-
-    at_once = 1
+    """Lowers risk, with the help of a learner of weighted pairs; the model may be any that search knows."""
 
     def __init__(self, model: Transformer, vocabulary: Vocabulary, settings: Settings, machine: Machine) -> None:
         self._model, self._vocabulary, self._machine = model, vocabulary, machine
         self._training, self._search = settings.training, settings.search
         self._split = word_splitter(settings.data.target_language)
 
-    def learn(self, batches: Sequence[Batch], seeds: Sequence[int], consistency: float = 0.0) -> Loss:
+    def learn(self, learner: Learner, batches: Sequence[Batch], seeds: Sequence[int]) -> Loss:
         """Return the loss of some batches, summed over the references' tokens, and add its gradient.
 
         Of the three sums only the objective knows of candidates: the other two are the references' own. What is held in
         memory at a time is about what a batch of training takes.
         """
-        sums = torch.zeros(len(Loss._fields), dtype=torch.float64)
-        for lessons, seed in zip(self._make_lessons(batches), seeds, strict=True):
-            torch.manual_seed(seed)
-            for group in _groups(lessons, self._training.piece_tokens):
-                with self._machine.autocast():
-                    loss = risk_loss(self._model, group, self._machine.device, self._training.label_smoothing)
-                loss.objective.backward()  # type: ignore[no-untyped-call]
-                sums += torch.stack(loss).detach().to(sums)
-        return Loss(*sums)
+        found = [self.find_candidates(batch) for batch in batches]
+        loss = learner.learn(batches, seeds)
+        groups, draws = [], []
+        for (candidates, _), seed in zip(found, seeds, strict=True):
+            for number, group in enumerate(_groups(candidates, self._training.piece_tokens), start=1):
+                groups.append(group)
+                draws.append(mix(seed, number))
+        learner.learn(groups, draws)
+        return loss._replace(objective=loss.objective + sum(risk for _, risk in found))
 
-    def gather(self) -> None:
-        """Do nothing: torch has put the gradients where the optimizer finds them."""
+    def find_candidates(self, batch: Batch) -> tuple[list[Candidate], float]:
+        """Search for what the model makes of a batch's sources, without dropout; return that, and the risk."""
+        candidates, risk = [], 0.0
+        for source, target, hypotheses in zip(batch.src, batch.tgt[:, 1:], self._search_batch(batch), strict=True):
+            reference = _real(target)
+            factors, error = self._weigh(hypotheses, reference)
+            risk += _RISK * len(reference) * error
+            candidates += [
+                Candidate(_real(source), one.tokens, _RISK * len(reference) * factor)
+                for one, factor in zip(hypotheses, factors, strict=True)
+            ]
+        return candidates, risk
 
-    def _make_lessons(self, batches: Sequence[Batch]) -> list[list[Lesson]]:
-        """Search for the candidates of all batches, without dropout."""
+    def _search_batch(self, batch: Batch) -> list[list[Hypothesis]]:
+        src = torch.from_numpy(batch.src).to(self._machine.device)
+        limits = (src != PAD).sum(dim=1) + self._search.extra_length
+        count = self._training.risk_candidates
         was_training = self._model.training
         self._model.eval()
         try:
             searched = lay_out_for(self._machine, self._model) or self._model
             with self._machine.autocast():
-                return [self._search_batch(searched, batch) for batch in batches]
+                return beam_search(searched, src, limits, count, self._search.length_penalty, count)
         finally:
             self._model.train(was_training)
 
-    def _search_batch(self, model: "Transformer | object", batch: Batch) -> list[Lesson]:
-        src = torch.from_numpy(batch.src).to(self._machine.device)
-        limits = (src != PAD).sum(dim=1) + self._search.extra_length
-        count = self._training.risk_candidates
-        found = beam_search(model, src, limits, count, self._search.length_penalty, count)  # type: ignore[arg-type]
-        return [
-            self._make_lesson(_real(source), _real(target[1:]), tuple(one.tokens for one in candidates))
-            for source, target, candidates in zip(batch.src, batch.tgt, found, strict=True)
-        ]
-
-    def _make_lesson(self, source: Tokens, reference: Tokens, candidates: tuple[Tokens, ...]) -> Lesson:
+    def _weigh(self, hypotheses: Sequence[Hypothesis], reference: Tokens) -> tuple[list[float], float]:
+        """Return w of each candidate, and their expected error."""
         wanted = self._words(reference)
-        errors = tuple(1 - similarity(self._words(candidate), wanted) for candidate in candidates)
-        return Lesson(source, reference, candidates, errors)
+        errors = np.array([1 - similarity(self._words(one.tokens), wanted) for one in hypotheses])
+        scores = np.array([one.log_probability for one in hypotheses])
+        powers = np.exp(scores - scores.max())
+        q = powers / powers.sum()
+        expected = float(q @ errors)
+        return (-q * (errors - expected)).tolist(), expected
 
     def _words(self, tokens: Tokens) -> list[str]:
         return self._split(self._vocabulary.decode(tokens))
@@ -125,61 +126,31 @@ def _real(row: NDArray[np.int64]) -> Tokens:
     return tuple(row[row != PAD].tolist())
 
 
-def _groups(lessons: Sequence[Lesson], tokens: int) -> Iterator[list[Lesson]]:
-    """Yield lessons in groups of at most so many target tokens, padding counted, or of one."""
-    group: list[Lesson] = []
-    for lesson in sorted(lessons, key=lambda one: one.longest):
-        if group and sum(len(one.targets) for one in (*group, lesson)) * lesson.longest > tokens:
-            yield group
+def _groups(candidates: Sequence[Candidate], tokens: int) -> Iterator[Batch]:
+    """Yield candidates as batches of at most so many tokens a side, padding counted, or of one pair."""
+    group: list[Candidate] = []
+    for candidate in sorted(candidates, key=lambda one: one.longest):
+        if group and (len(group) + 1) * candidate.longest > tokens:
+            yield _batch(group)
             group = []
-        group.append(lesson)
+        group.append(candidate)
     if group:
-        yield group
+        yield _batch(group)
 
 
-def risk_loss(model: Transformer, lessons: Sequence[Lesson], device: torch.device, smoothing: float) -> Loss:
-    """Return what is minimised, summed over the tokens of the references, and the references' own losses."""
-    targets = [target for lesson in lessons for target in lesson.targets]
-    counts = torch.tensor([len(lesson.targets) for lesson in lessons])
-    lesson_of = torch.arange(len(lessons)).repeat_interleave(counts).to(device)  # (R,)
-    is_reference = torch.zeros(len(targets), dtype=torch.bool)
-    is_reference[counts.cumsum(0) - counts] = True
-    is_reference = is_reference.to(device)
-
-    memory = model.encode(_tensor([lesson.source for lesson in lessons], device))
-    mask = None if memory.mask is None else memory.mask[lesson_of]
-    tgt = _tensor([(START, *target) for target in targets], device)  # (R, T + 1)
-    hidden = model.decoder(tgt[:, :-1], Memory(memory.hidden[lesson_of], mask))  # (R, T, D)
-    real = tgt[:, 1:] != PAD
-    log_p, mean = _token_scores(model, hidden[real], tgt[:, 1:][real])  # (N,) each
-    row_of = torch.arange(len(targets), device=device)[:, None].expand_as(real)[real]
-
-    of_reference = is_reference[row_of]
-    plain = -log_p[of_reference].sum()
-    smoothed = (1 - smoothing) * plain - smoothing * mean[of_reference].sum()
-    scores = log_p.new_zeros(len(targets)).index_add(0, row_of, log_p)  # log P of each row
-    errors = [len(lesson.reference) * error for lesson in lessons for error in (0.0, *lesson.errors)]
-    q = _share_out(scores.masked_fill(is_reference, -math.inf), lesson_of, len(lessons))
-    risk = (q * torch.tensor(errors, device=device)).sum()
-    return Loss((1 - _LIKELIHOOD) * risk + _LIKELIHOOD * smoothed, smoothed.detach(), plain.detach())
+def _batch(group: Sequence[Candidate]) -> Batch:
+    return Batch(
+        src=_array([one.source for one in group]),
+        tgt=_array([(START, *one.target) for one in group]),
+        tokens=sum(len(one.target) for one in group),
+        rows=np.full(len(group), -1),  # of no store
+        factors=np.array([one.factor for one in group], np.float32),
+    )
 
 
-def _token_scores(model: Transformer, hidden: Tensor, following: Tensor) -> tuple[Tensor, Tensor]:
-    """Return of each token (N,) its log-probability, and the mean of those of all tokens of the vocabulary."""
-    log_p = model.output.log_probabilities(hidden)  # (N, V)
-    return log_p.gather(1, following[:, None])[:, 0], log_p.mean(dim=1)
-
-
-def _share_out(scores: Tensor, lesson_of: Tensor, lessons: int) -> Tensor:
-    """Return e^score of each row as a share of its lesson's sum."""
-    most = scores.new_full((lessons,), -math.inf).scatter_reduce(0, lesson_of, scores.detach(), "amax")
-    powers = (scores - most[lesson_of]).exp()
-    return powers / powers.new_zeros(lessons).index_add(0, lesson_of, powers)[lesson_of]
-
-
-def _tensor(rows: Sequence[Tokens], device: torch.device) -> Tensor:
+def _array(rows: Sequence[Tokens]) -> NDArray[np.int64]:
     longest = max(map(len, rows))
-    return torch.tensor([(*row, *[PAD] * (longest - len(row))) for row in rows], device=device)
+    return np.array([(*row, *[PAD] * (longest - len(row))) for row in rows])
 
 
 def similarity(found: Sequence[Hashable], wanted: Sequence[Hashable]) -> float:

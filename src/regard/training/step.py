@@ -17,6 +17,8 @@ from regard.training.distributed import World
 from regard.training.learner import Learner, choose_learner
 from regard.training.objective import consistency_at
 from regard.training.optimizer import Adam
+from regard.training.output_sample import OutputSampler, make_sampler
+from regard.training.risk import RiskLearner
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,7 @@ class Stepper:
     """A model with its optimizer: what changes the weights. Steps behind the last of `settings.steps` lower risk."""
 
     is_sharded = False  # every process has all of the model
+    sampler: OutputSampler | None = None  # of the tokens that a softmax is over; None: all
 
     def __init__(
         self,
@@ -48,16 +51,17 @@ class Stepper:
         settings: TrainingSettings,
         machine: Machine,
         world: World,
-        risk: Learner | None = None,
+        risk: RiskLearner | None = None,
     ) -> None:
         self.model, self.store, self.settings, self.machine, self.world = model, store, settings, machine, world
         self.optimizer = Adam(model, settings)
         self.learner: Learner = choose_learner(model, self.optimizer, settings.label_smoothing, machine)
+        self.sampler = make_sampler(store, model.output.weight.size(0), settings.softmax_tokens)
         self.risk = risk
 
     def learn(self, batches: Sequence[Batch], seeds: Sequence[int], consistency: float) -> Loss:
         """Return the loss of some batches and add its gradient to what was added up before."""
-        return self.learner.learn(batches, seeds, consistency)
+        return self.learner.learn(batches, seeds, consistency, self.sampler)
 
     def forget(self) -> None:
         """Forget the gradients that were added up."""
@@ -77,7 +81,7 @@ class Stepper:
             batches = [collate(self.store, step[piece]) for piece in own]
             seeds = [mix(self.settings.seed, number, piece) for piece in own]
             if number > self.settings.steps and self.risk is not None:
-                losses = self.risk.learn(batches, seeds, 0.0)
+                losses = self.risk.learn(self.learner, batches, seeds)
             else:
                 losses = self.learn(batches, seeds, consistency_at(number, self.settings))
             sums[:3] += torch.stack(losses)
