@@ -42,7 +42,7 @@ def test_losses_and_gradients_are_torchs(kind, tokens, vocabulary, width, smooth
     targets[: min(tokens, 2)] = torch.tensor([vocabulary - 1, min(239, vocabulary - 1)])[: min(tokens, 2)]
     expected = torch.zeros_like(hidden, dtype=torch.float64), torch.zeros_like(weight, dtype=torch.float64)
     exact = hidden.double(), targets, weight.double()
-    expected_sums = reference._add_losses(*exact, smoothing, expected, torch.float64)
+    expected_sums = reference._add_losses(*exact, smoothing, None, expected, torch.float64)
 
     sums, *gradients = compute(kind, hidden, targets, weight, smoothing)
 
