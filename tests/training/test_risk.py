@@ -19,8 +19,10 @@ from regard.progress import QuietDisplay
 from regard.search.beam import beam_search
 from regard.settings import ModelSettings, Settings, TrainingSettings
 from regard.tokens import END, PAD, START
+from regard.training import risk
 from regard.training.learner import TorchLearner
 from regard.training.loop import train
+from regard.training.output_sample import OutputSampler
 from regard.training.risk import RiskLearner, similarity
 from regard.translator import load
 
@@ -113,6 +115,12 @@ def gradient_of(model):
     return torch.cat([weight.grad.flatten() for weight in model.parameters()])
 
 
+@pytest.fixture
+def _all_count(monkeypatch):
+    monkeypatch.setattr(risk, "_LEAST", 0.0)
+
+
+@pytest.mark.usefixtures("_all_count")
 def test_the_loss_and_its_gradient_are_those_of_the_formula(machine):
     found, expected = make_model(), make_model()
     loss = learner(found, machine, risk_candidates=4).learn(TorchLearner(found, 0.1, machine), [make_batch()], [3])
@@ -131,6 +139,7 @@ def test_the_other_two_sums_are_the_references_own(machine):
     assert loss.objective > usual.objective
 
 
+@pytest.mark.usefixtures("_all_count")
 def test_candidates_are_what_search_finds_weighed_against_each_other_and_dropout_is_back(machine):
     model = make_model(dropout=0.5).train()
     made = learner(model, machine, risk_candidates=3)
@@ -145,6 +154,32 @@ def test_candidates_are_what_search_finds_weighed_against_each_other_and_dropout
         assert sum(one.factor for one in own) == pytest.approx(0, abs=1e-5)
         assert own[errors.index(min(errors))].factor > -1e-9
         assert own[errors.index(max(errors))].factor < 1e-9
+
+
+def test_candidates_that_count_next_to_nothing_are_left_out(machine, monkeypatch):
+    model = make_model()
+    made = learner(model, machine)
+    monkeypatch.setattr(
+        made, "_weigh", lambda found, reference: ([0.3, -0.29, 0.0019, *[-0.002] * (len(found) - 3)], 0.5)
+    )
+    found, risk_of_batch = made.find_candidates(make_batch())
+    assert [round(one.factor / (7 / 3), 4) for one in found] == [
+        round(length * w, 4) for length in (4, 2) for w in (0.3, -0.29, *[-0.002] * 5)
+    ]
+    assert risk_of_batch == pytest.approx(7 / 3 * (4 + 2) * 0.5)
+
+
+def test_with_a_sampler_references_and_candidates_are_learned_with_some_of_the_tokens(machine):
+    model, torchs = make_model(), []
+
+    class Asked(TorchLearner):
+        def learn(self, batches, seeds, consistency=0.0, sampler=None):
+            torchs.append((len(batches), sampler))
+            return super().learn(batches, seeds, consistency, sampler)
+
+    sampler = OutputSampler(np.ones(WORDS), 10)
+    learner(model, machine).learn(Asked(model, 0.1, machine), [make_batch()], [3], sampler)
+    assert [one for _, one in torchs] == [sampler] * len(torchs)
 
 
 @settings(deadline=None, max_examples=10)

@@ -12,7 +12,7 @@ As log q changes with log P, the gradient of the expected error E is that of
     Σ_y -w(y) · log P(y),   w(y) = -q(y) (e(y) - E),
 
 with the weights w taken as they are. So it is learned as any pairs are, each of which counts w: a candidate that is
-better than expected is learned, and one that is worse is unlearned. The softmax is over all tokens here.
+better than expected is learned, and one that is worse is unlearned. Those that count next to nothing are left out.
 """
 
 import math
@@ -37,8 +37,10 @@ from regard.settings import Settings
 from regard.text.vocabulary import Vocabulary
 from regard.tokens import PAD, START
 from regard.training.learner import Learner
+from regard.training.output_sample import OutputSampler
 
 _RISK = 7 / 3  # μ
+_LEAST = 1 / 500  # |w| of what is learned from: a third of all candidates count less, and together for a thirtieth
 _LONGEST = 4  # n-grams that are compared
 
 Tokens = tuple[int, ...]
@@ -66,20 +68,23 @@ class RiskLearner:
         self._training, self._search = settings.training, settings.search
         self._split = word_splitter(settings.data.target_language)
 
-    def learn(self, learner: Learner, batches: Sequence[Batch], seeds: Sequence[int]) -> Loss:
+    def learn(
+        self, learner: Learner, batches: Sequence[Batch], seeds: Sequence[int], sampler: OutputSampler | None = None
+    ) -> Loss:
         """Return the loss of some batches, summed over the references' tokens, and add its gradient.
 
-        Of the three sums only the objective knows of candidates: the other two are the references' own. What is held in
-        memory at a time is about what a batch of training takes.
+        XX
+                memory at a time is about what a batch of training takes.
         """
         found = [self.find_candidates(batch) for batch in batches]
-        loss = learner.learn(batches, seeds)
+        loss = learner.learn(batches, seeds, sampler=sampler)
         groups, draws = [], []
         for (candidates, _), seed in zip(found, seeds, strict=True):
             for number, group in enumerate(_groups(candidates, self._training.piece_tokens), start=1):
                 groups.append(group)
                 draws.append(mix(seed, number))
-        learner.learn(groups, draws)
+        if groups:
+            learner.learn(groups, draws, sampler=sampler)
         return loss._replace(objective=loss.objective + sum(risk for _, risk in found))
 
     def find_candidates(self, batch: Batch) -> tuple[list[Candidate], float]:
@@ -92,6 +97,7 @@ class RiskLearner:
             candidates += [
                 Candidate(_real(source), one.tokens, _RISK * len(reference) * factor)
                 for one, factor in zip(hypotheses, factors, strict=True)
+                if abs(factor) >= _LEAST
             ]
         return candidates, risk
 

@@ -81,7 +81,7 @@ class Stepper:
             batches = [collate(self.store, step[piece]) for piece in own]
             seeds = [mix(self.settings.seed, number, piece) for piece in own]
             if number > self.settings.steps and self.risk is not None:
-                losses = self.risk.learn(self.learner, batches, seeds)
+                losses = self.risk.learn(self.learner, batches, seeds, self.sampler)
             else:
                 losses = self.learn(batches, seeds, consistency_at(number, self.settings))
             sums[:3] += torch.stack(losses)
