@@ -53,6 +53,15 @@ def test_what_is_no_number_is_left_out_and_nothing_gives_no_chart() -> None:
     assert line_chart("Loss", [Line("x", "a", [(1.0, float("nan"))])], 2, LINEAR) is None
 
 
+@pytest.mark.parametrize("largest", [9.0, 9e3, 9e4, 9e5, 9e8, 9e30])
+def test_there_is_room_for_the_numbers_beside_a_chart(largest: float) -> None:
+    chart = line_chart("Perplexity", [Line("x", "a", [(1.0, 5.0), (2.0, largest)])], 1, LOGARITHMIC)
+    assert chart
+    labels = re.findall(r'text-anchor="end">([^<]*)<', chart)
+    assert len(labels) > 1
+    assert max(map(len, labels)) <= 5
+
+
 @pytest.mark.parametrize("value", [0.0, 1.0, 1e-12, 1e9])
 def test_one_point_alone_and_equal_values_are_drawn(value: float) -> None:
     chart = line_chart("BLEU", [Line("x", "c", [(10.0, value), (20.0, value)], dots=True)], 1, LINEAR)

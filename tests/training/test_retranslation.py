@@ -66,6 +66,12 @@ def test_the_helpers_differ_from_the_run_in_direction_steps_and_seed_alone(retra
         )
 
 
+def test_the_card_and_the_report_say_what_else_was_trained_on(retranslated):
+    told = "the same text with its targets, and with its sources, as models of 100 steps each translated them"
+    for page in (retranslated / "model" / "README.md", retranslated / "report.html"):
+        assert told in page.read_text(encoding="utf-8")
+
+
 def test_a_finished_run_is_not_made_again(retranslated):
     texts = retranslated / FOLDER / "texts" / "forward-0.target"
     before = texts.stat().st_mtime_ns

@@ -51,7 +51,7 @@ def line_chart(title: str, lines: Sequence[Line], decimals: int, scale: Scale) -
         share = (scale.height(y) - lowest) / (highest - lowest)
         return round(_LEFT + across, 1), round(_HEIGHT - _BOTTOM - (_HEIGHT - _TOP - _BOTTOM) * share, 1)
 
-    parts = [_horizontal(place(0, tick)[1], f"{tick:,.{_needed(ticks, decimals)}f}") for tick in ticks]
+    parts = [_horizontal(place(0, tick)[1], _told(tick, _needed(ticks, decimals))) for tick in ticks]
     for tick in (tick for tick in _round_numbers(0, last) if tick <= last):
         x, anchor = place(tick, ticks[0])[0], "middle" if tick < 0.95 * last else "end"
         parts.append(element("text", f"{tick:,.0f}", x=x, y=_HEIGHT - 10, class_="tick", text_anchor=anchor))
@@ -111,6 +111,13 @@ LOGARITHMIC = Scale(_powers, log10)
 def _needed(ticks: Sequence[float], most: int) -> int:
     """How many decimals tell the ticks apart."""
     return next((n for n in range(most + 1) if len({round(tick, n) for tick in ticks}) == len(ticks)), most)
+
+
+def _told(tick: float, decimals: int) -> str:
+    """Write a tick so that there is room for it beside the chart."""
+    if tick >= 1e6:
+        return f"{tick:.0e}".replace("e+0", "e").replace("e+", "e")
+    return f"{tick / 1000:.0f}k" if tick >= 10_000 else f"{tick:,.{decimals}f}"
 
 
 # ---- attention -------------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from regard.attention_maps import AttentionMaps
 from regard.evaluate import Score, sentence_scores
 from regard.report.charts import Point
-from regard.settings import Settings, TrainingSettings, list_settings
+from regard.settings import DataSettings, Settings, TrainingSettings, list_settings
 
 SHOWN, WORST = 20, 10
 
@@ -95,6 +95,14 @@ def departures(settings: Settings) -> list[tuple[str, object, object]]:
         if ours != theirs and section != "data":
             found.append((key, ours, theirs))
     return found
+
+
+def describe_retranslation(data: DataSettings) -> list[str]:
+    """Say what was trained on beside the corpora that were given; nothing, as a rule."""
+    steps = data.retranslation_steps
+    if not steps:
+        return []
+    return [f"the same text with its targets, and with its sources, as models of {steps:,} steps each translated them"]
 
 
 def describe_average(training: TrainingSettings, steps: Sequence[int]) -> str:

@@ -6,7 +6,7 @@ from regard.attention_maps import AttentionMaps, alignment_weights, describe_hea
 from regard.evaluate import Score
 from regard.progress import duration
 from regard.report.charts import LINEAR, LOGARITHMIC, Line, heat_map, line_chart, small_map
-from regard.report.content import Content, Sample, departures, describe_average
+from regard.report.content import Content, Sample, departures, describe_average, describe_retranslation
 from regard.report.differences import mark_differences
 from regard.report.markup import Markup, element, join
 from regard.report.style import STYLE
@@ -211,6 +211,7 @@ def _data(content: Content) -> Markup:
         element("li", " and ".join(path.name for path in corpus.files), f", weight {corpus.weight:g}")
         for corpus in content.settings.data.train
     ]
+    corpora += [element("li", line) for line in describe_retranslation(content.settings.data)]
     report = element("pre", "\n".join(content.data))
     return join(element("p", "Trained on:"), element("ul", *corpora), element("div", report, class_="box"))
 

@@ -7,7 +7,7 @@ import regard
 from regard.data.report import Report
 from regard.evaluate import Score
 from regard.progress import duration
-from regard.report.content import describe_average
+from regard.report.content import describe_average, describe_retranslation
 from regard.settings import Settings
 
 
@@ -21,6 +21,7 @@ def write_card(settings: Settings, facts: Mapping[str, Any], report: Report, sco
         + (f", weight {corpus.weight:g}" if corpus.weight != 1 else "")
         for corpus in data.train
     ]
+    corpora += [f"- {line}" for line in describe_retranslation(data)]
     lines = [
         f"# A translator, {languages}",
         "",
