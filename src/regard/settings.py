@@ -185,6 +185,13 @@ class DataSettings(Section):
         "its targets as the first translates its sources, and its sources as the second translates its targets. "
         "Departs from the paper; helps where text is scarce. 0: off, as in the paper.",
     )
+    retranslation_models: int = Field(
+        1,
+        ge=1,
+        le=100,
+        description="Of the models that data.retranslation_steps has trained first, so many translate from source to "
+        "target: they differ by chance, and together, by the mean of their probabilities, are better than one.",
+    )
     max_length: int = Field(
         256, ge=2, le=65_535, description="Longest sentence in training, in subwords with the end token, on each side."
     )

@@ -24,9 +24,10 @@ from regard.model.restricted import RestrictedModel
 from regard.model.transformer import Transformer
 from regard.model_folder import read_model, read_shortlist
 from regard.search.beam import beam_search
+from regard.search.ensemble import Ensemble
 from regard.search.greedy import greedy_search
 from regard.search.hypothesis import Hypothesis, length_penalty
-from regard.search.predictor import Array, Predictor
+from regard.search.predictor import Array, Predictor, predictor_of
 from regard.search.sample import sample
 from regard.search.scoring import score_targets
 from regard.seeds import mix
@@ -63,12 +64,12 @@ class Translator:
         machine: Machine,
         longest: int | None = None,
         shortlist: Shortlist | None = None,
-        native: NativeModel | None = None,
+        native: NativeModel | Ensemble | None = None,
     ) -> None:
         """Make a translator; `longest` is the longest source sentence the model has seen, in subwords.
 
         With a shortlist, a sentence is translated with the tokens of its own list alone. `native` is the same model,
-        laid out for the compiled engine, which searches instead of torch.
+        laid out for the compiled engine, which searches instead of torch; or several models that search together.
         """
         self.model = model.to(machine.device).eval()
         self.longest = min(longest or settings.data.max_length, settings.data.max_length)
@@ -192,7 +193,7 @@ class Translator:
 
     def _restricted(self, rows: Array, allowed: Array) -> RestrictedModel | NativeModel:
         """Return the model with these tokens alone, and each sentence of a batch with those that it is allowed."""
-        if self.native is not None:
+        if isinstance(self.native, NativeModel):
             return self.native.restricted(rows, allowed)
         device = self.machine.device
         return RestrictedModel(self.model, torch.from_numpy(rows).to(device), torch.from_numpy(allowed).to(device))
@@ -313,6 +314,15 @@ def load(
         use_int8_products(loaded.model)
     longest = loaded.facts.get("longest_source")
     return Translator(loaded.model, loaded.vocabulary, loaded.settings, machine, longest, words, native)
+
+
+def join(translators: Sequence[Translator]) -> Translator:
+    """Return the first of some translators with one vocabulary, but that it searches by the mean of all."""
+    first = translators[0]
+    if len(translators) == 1:
+        return first
+    ensemble = Ensemble([predictor_of(one.native or one.model, one.machine.device) for one in translators])
+    return Translator(first.model, first.vocabulary, first.settings, first.machine, first.longest, native=ensemble)
 
 
 def cut_windows(lines: Iterable[str], most: int) -> Iterator[list[str]]:

@@ -15,6 +15,7 @@ from regard.settings import Settings
 from regard.training.loop import train
 from regard.training.retranslation import FOLDER, retranslate
 from regard.training.run import Run
+from regard.translator import join, load
 
 STEPS = 100  # from then on, the helpers say something
 
@@ -26,7 +27,8 @@ def read(path):
 @pytest.fixture(scope="module")
 def retranslated(corpus, tmp_path_factory):
     out = tmp_path_factory.mktemp("retranslated")
-    train(recipe(corpus, data={"retranslation_steps": STEPS}), out, display=QuietDisplay(), processes=1, threads=1)
+    data = {"retranslation_steps": STEPS, "retranslation_models": 2}
+    train(recipe(corpus, data=data), out, display=QuietDisplay(), processes=1, threads=1)
     return out
 
 
@@ -38,6 +40,14 @@ def test_each_text_has_one_side_as_it_was_and_a_line_for_each_line(retranslated,
         assert len(read(texts / f"{way}-0.{other}")) == len(read(corpus / file))
 
 
+def test_models_that_translate_forward_do_it_together(retranslated, corpus):
+    models = [load(retranslated / FOLDER / name, threads=1) for name in ("forward", "forward-2")]
+    lines = read(corpus / "train.src")[:50]
+    told = [[one.text for one in who.translate_lines(lines)] for who in (join(models), *models)]
+    assert read(retranslated / FOLDER / "texts" / "forward-0.target")[:50] == told[0]
+    assert told[0] not in told[1:]
+
+
 def test_training_sees_all_three_texts(retranslated, corpus):
     counts = [one.count for one in open_prepared(retranslated).training_store(1).corpora]
     assert len(counts) == 3
@@ -47,19 +57,22 @@ def test_training_sees_all_three_texts(retranslated, corpus):
 
 def test_the_helpers_differ_from_the_run_in_direction_steps_and_seed_alone(retranslated):
     own = read_settings(retranslated / "settings.toml")
-    forward, backward = (
-        read_settings(retranslated / FOLDER / way / "settings.toml") for way in ("forward", "backward")
+    forward, second, backward = (
+        read_settings(retranslated / FOLDER / name / "settings.toml") for name in ("forward", "forward-2", "backward")
     )
     assert own.data.retranslation_steps == STEPS
-    assert forward.data == own.data.model_copy(update={"retranslation_steps": 0})
+    assert forward.data == own.data.model_copy(update={"retranslation_steps": 0, "retranslation_models": 1})
+    vocabulary = retranslated / FOLDER / "forward" / "vocabulary.spm"
+    assert second.data == forward.data.model_copy(update={"vocabulary": vocabulary})
+    assert (retranslated / FOLDER / "forward-2" / "vocabulary.spm").read_bytes() == vocabulary.read_bytes()
     assert backward.data.train[0].source == own.data.train[0].target
     assert backward.data.valid[0].target == own.data.valid[0].source
     assert (backward.data.source_language, backward.data.target_language) == (
         own.data.target_language,
         own.data.source_language,
     )
-    assert len({one.training.seed for one in (own, forward, backward)}) == 3
-    for one in (forward, backward):
+    assert len({one.training.seed for one in (own, forward, second, backward)}) == 4
+    for one in (forward, second, backward):
         assert one.model == own.model
         assert one.training.model_copy(update={"seed": 0}) == own.training.model_copy(
             update={"seed": 0, "steps": STEPS, "warmup": 10}
@@ -108,7 +121,8 @@ def test_text_that_changed_before_the_data_was_ready_is_found(retranslated, corp
     other = tmp_path / "other.src"
     other.write_text((corpus / "train.src").read_text(encoding="utf-8").replace("1", "2"), encoding="utf-8")
     files = {"source": str(other), "target": str(corpus / "train.tgt")}
-    settings = recipe(corpus, data={"train": [files], "retranslation_steps": STEPS})
+    data = {"train": [files], "retranslation_steps": STEPS, "retranslation_models": 2}
+    settings = recipe(corpus, data=data)
     with pytest.raises(UserError, match="other settings"):
         train(settings, folder, display=QuietDisplay(), processes=1, threads=1)
 

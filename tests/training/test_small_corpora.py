@@ -29,6 +29,7 @@ OPTIONS = {
     "subword dropout": {"data": {"subword_dropout": 0.2}},
     "risk": {"steps": 8, "risk_steps": 4, "risk_candidates": 3, "average": "exponential", "average_decay": 0.8},
     "retranslation": {"data": {"retranslation_steps": 6}},
+    "retranslation by two": {"data": {"retranslation_steps": 60, "retranslation_models": 2}},
 }
 
 

@@ -2,9 +2,10 @@
 
 Nguyen and others 2020, 'Data Diversification'. Two models are trained first, one that translates as the run shall and
 one that translates back. Each is a run of its own, in the run's folder, and goes on where it was if it was stopped.
+There may be more that translate as the run shall, with other seeds and the vocabulary of the first; they search as one.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TextIO
 
@@ -14,7 +15,7 @@ from regard.seeds import mix
 from regard.settings import Corpus, Settings
 from regard.text.corpus import read_pairs
 from regard.training.run import Run
-from regard.translator import Translator, load
+from regard.translator import Translator, join, load
 
 FORWARD, BACKWARD = "forward", "backward"
 FOLDER = "retranslation"
@@ -38,14 +39,14 @@ def retranslate(
     helpers = run.folder / FOLDER
     texts = helpers / "texts"
     if not run.prepared.exists():  # from then on, the data remembers these texts as it does all others
-        models = {}
-        for way, helper in ((FORWARD, _forward(settings)), (BACKWARD, _backward(settings, helpers / "turned"))):
+        models: dict[str, list[Path]] = {FORWARD: [], BACKWARD: []}
+        for way, name, helper in _helpers(settings, helpers):
             display.say(f"a model that translates {way} comes first, for data.retranslation_steps")
-            models[way] = train(helper, helpers / way)
+            models[way].append(train(helper, helpers / name))
         if not texts.exists():
             with explain_disk_errors(texts), new_folder(texts) as folder:
-                for way, model in models.items():
-                    translator = load(model, device=device, threads=threads)
+                for way, found in models.items():
+                    translator = join([load(model, device=device, threads=threads) for model in found])
                     _translate_corpora(settings.data.train, way, translator, folder, display)
     corpora = [
         Corpus(**_files(texts, way, number), weight=corpus.weight)
@@ -55,11 +56,22 @@ def retranslate(
     return _change(settings, data={"train": (*settings.data.train, *corpora)})
 
 
+def _helpers(settings: Settings, folder: Path) -> Iterator[tuple[str, str, Settings]]:
+    """Yield which way each model translates, the name of its run below `folder`, and its settings."""
+    first = _forward(settings)
+    yield FORWARD, FORWARD, first
+    vocabulary = {"vocabulary": settings.data.vocabulary or Run(folder / FORWARD).vocabulary}
+    for number in range(1, settings.data.retranslation_models):
+        other = _change(first, data=vocabulary, training={"seed": mix(settings.training.seed, 1, number)})
+        yield FORWARD, f"{FORWARD}-{number + 1}", other
+    yield BACKWARD, BACKWARD, _backward(settings, folder / "turned")
+
+
 def _forward(settings: Settings) -> Settings:
     """Return the settings of a model that translates as the run shall: the run's own but for steps and seed."""
     steps, training = settings.data.retranslation_steps, settings.training
     changes = {"steps": steps, "warmup": min(training.warmup, steps), "seed": mix(training.seed, 1), "risk_steps": 0}
-    return _change(settings, data={"retranslation_steps": 0}, training=changes)
+    return _change(settings, data={"retranslation_steps": 0, "retranslation_models": 1}, training=changes)
 
 
 def _backward(settings: Settings, folder: Path) -> Settings:
