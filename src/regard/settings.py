@@ -190,7 +190,8 @@ class DataSettings(Section):
         ge=1,
         le=100,
         description="Of the models that data.retranslation_steps has trained first, so many translate from source to "
-        "target: they differ by chance, and together, by the mean of their probabilities, are better than one.",
+        "target: they differ by chance, and together, by the mean of their probabilities, are better than one. Means "
+        "nothing without data.retranslation_steps.",
     )
     max_length: int = Field(
         256, ge=2, le=65_535, description="Longest sentence in training, in subwords with the end token, on each side."

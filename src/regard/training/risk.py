@@ -73,8 +73,9 @@ class RiskLearner:
     ) -> Loss:
         """Return the loss of some batches, summed over the references' tokens, and add its gradient.
 
-        XX
-                memory at a time is about what a batch of training takes.
+        With a sampler, the softmax of what is learned is over some of the tokens; search knows all. Of the three sums
+        only the objective knows of candidates: the other two are the references' own. What is held in memory at a time
+        is about what a batch of training takes.
         """
         found = [self.find_candidates(batch) for batch in batches]
         loss = learner.learn(batches, seeds, sampler=sampler)
