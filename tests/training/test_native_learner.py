@@ -252,30 +252,59 @@ def drawn(seed, site, rows, width):
 class Masks:
     """Gives torch's model, at each place where it drops something, what the library draws there."""
 
-    def __init__(self, batch, model, probability, seed, passes):
-        self.probability, self.seed, self.passes = probability, seed, passes
+    def __init__(self, batch, model, seed, passes):
+        self.seed, self.passes = seed, passes
         self.real = {"source": batch.src != PAD, "target": batch.tgt[:, 1:] != PAD}
-        encoder, decoder = len(model.encoder.layers), len(model.decoder.layers)
-        self.sites = [("source", 0), *(("source", 2 + number) for number in range(2 * encoder))]
-        self.sites += [("target", 1), *(("target", 2 + 2 * encoder + number) for number in range(3 * decoder))]
+        self.sites = list(_dropping_sites(model))
 
     def mask(self, shape, probability, dtype=torch.float32):
-        assert probability == self.probability
-        side, site = self.sites.pop(0)
-        real, width = np.tile(self.real[side], (self.passes, 1)), shape[-1]
+        side, site, expected = self.sites.pop(0)
+        assert probability == expected
+        real = np.tile(self.real[side], (self.passes, 1))
+        is_of_words = len(shape) == 2
+        width = 4 if is_of_words else shape[-1]
         bits = np.full((*real.shape, width), 32767, np.int16)  # padding is kept
         bits[real] = drawn(self.seed, site, np.arange(real.sum()), width)
+        if is_of_words:
+            bits = bits[..., :1]
         bound = dropout.dropped_levels(probability) - dropout.LEVELS // 2
         return torch.from_numpy(bits >= bound).to(dtype).view(shape) / (1 - probability)
 
 
+def _dropping_sites(model):
+    """Yield, in the order of torch's model: side, site and probability of each place where something is dropped."""
+    words = 2 + sum(per_layer * len(stack.layers) for per_layer, stack in ((2, model.encoder), (3, model.decoder)))
+    site, inner = 2, words + 2
+    for which, (side, stack) in enumerate((("source", model.encoder), ("target", model.decoder))):
+        found = [(words + which, stack.entry.word_dropout), (which, stack.entry.dropout)]
+        for layer in stack.layers:
+            for _ in range(1 + which):  # attention
+                found.append((site, layer.self_attention_residual.dropout))
+                site += 1
+            found += [(inner, layer.feed_forward.dropout), (site, layer.feed_forward_residual.dropout)]
+            site, inner = site + 1, inner + 1
+        yield from ((side, number, place.probability) for number, place in found if place.probability)
+
+
 @each_kind
 @pytest.mark.parametrize("consistency", [0.0, 3.0])
-def test_with_dropout_it_learns_what_torch_learns_from_the_same_draws(kind, consistency, machine, monkeypatch):
+@pytest.mark.parametrize(
+    "probabilities",
+    [
+        {"dropout": 0.3},
+        {"dropout": 0.0, "word_dropout": 0.4},
+        {"dropout": 0.0, "activation_dropout": 0.4},
+        {"dropout": 0.3, "word_dropout": 0.2, "activation_dropout": 0.1},
+    ],
+    ids=str,
+)
+def test_with_dropout_it_learns_what_torch_learns_from_the_same_draws(
+    kind, probabilities, consistency, machine, monkeypatch
+):
     batch = make_batch([(5, 9), (12, 3), (7, 7), (1, 30)])
-    native = learn_natively(kind, make_model(dropout=0.3), batch, 7, consistency=consistency)
-    model = make_model(dropout=0.3)
-    masks = Masks(batch, model, 0.3, seed=7, passes=2 if consistency else 1)
+    native = learn_natively(kind, make_model(**probabilities), batch, 7, consistency=consistency)
+    model = make_model(**probabilities)
+    masks = Masks(batch, model, seed=7, passes=2 if consistency else 1)
     monkeypatch.setattr(dropout, "dropout_mask", masks.mask)
     assert_same(native, learn_by_torch(model, batch, machine, consistency=consistency))
     assert masks.sites == []
@@ -314,8 +343,6 @@ def test_weights_that_are_not_finite_show_in_the_loss(kind, bad):
         {"positions": "learned"},
         {"neighbours": 4},
         {"attention_dropout": 0.1},
-        {"activation_dropout": 0.1},
-        {"word_dropout": 0.1},
         {"d_model": 48},
         {"d_ff": 100},
     ],

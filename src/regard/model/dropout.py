@@ -83,5 +83,5 @@ class WordDropout(Dropout):
         """Return a tensor of the same shape."""
         if not self.training or self.probability == 0:
             return x
-        kept = torch.rand(x.shape[:-1], device=x.device) >= self.probability
+        kept = drop(x.new_ones(x.shape[:-1]), self.probability) > 0
         return x * kept[..., None].to(x.dtype)

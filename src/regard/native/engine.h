@@ -176,6 +176,13 @@ typedef struct {
     int64_t first[2][2]; /* by side (source, target) and pass: the number of its first row among the batch's */
 } Draws;
 
+/* What is dropped at places of one kind. */
+typedef struct {
+    int32_t bound; /* random bits below it drop a number */
+    int32_t drops; /* whether anything is dropped */
+    float scale;   /* of numbers that stay */
+} Dropping;
+
 /* What is learned from: some sentences with their translations, one after the other without padding. */
 typedef struct {
     int32_t sentences;
@@ -194,9 +201,9 @@ typedef struct {
     int32_t outputs;          /* rows of the model's output, to which `following` counts */
     int32_t drawn;            /* and of these, as in Loss */
     float stands_for;
-    int32_t bound;            /* random bits below it drop a number */
-    int32_t drops;            /* whether anything is dropped */
-    float drop_scale;         /* of numbers that stay */
+    Dropping dropping;        /* at the two inputs and in what sub-layers add */
+    Dropping inner_dropping;  /* in feed-forward networks, behind the activation */
+    Dropping word_dropping;   /* of embeddings; `scale` does not matter */
     float smoothing;          /* ε */
     float consistency;
     float *const *gradients; /* (threads) laid out as the weights are, to be added to; NULL: not wanted */

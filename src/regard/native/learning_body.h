@@ -27,7 +27,7 @@ static void read_source(const Worker *w) {
         attend_to_own(w, layer, side, 0, x, kept);
         join_rows(w, side, encoder_site(number, 0), &layer->self_norm, x, kept->self_centred, kept->self_factor,
                   w->between);
-        think_about(w, layer, side->rows, w->between, kept);
+        think_about(w, layer, side, inner_site(m, number), w->between, kept);
         join_rows(w, side, encoder_site(number, 1), &layer->feed_forward_norm, w->between, kept->centred, kept->factor,
                   w->encoded);
         x = w->encoded;
@@ -64,7 +64,7 @@ static void read_target(const Worker *w) {
         attend_to_source(w, layer, w->between, w->encoded, kept);
         join_rows(w, side, decoder_site(m, number, 1), &layer->cross_norm, w->between, kept->cross_centred,
                   kept->cross_factor, w->behind);
-        think_about(w, layer, side->rows, w->behind, kept);
+        think_about(w, layer, side, inner_site(m, m->encoder_layers + number), w->behind, kept);
         join_rows(w, side, decoder_site(m, number, 2), &layer->feed_forward_norm, w->behind, kept->centred, kept->factor,
                   w->decoded);
         x = w->decoded;
@@ -150,7 +150,7 @@ static float *cut_memory(Worker *w, int longest) {
     w->decoded = take(w, (size_t)target * m->d_model);
     for (int number = 0; number < m->encoder_layers; number++) keep_layer(w, w->encoder + number, source, 0);
     for (int number = 0; number < m->decoder_layers; number++) keep_layer(w, w->decoder + number, target, source);
-    w->bits = (int16_t *)take(w, m->d_model);
+    w->bits = (int16_t *)take(w, m->d_ff > m->d_model ? m->d_ff : m->d_model);
     w->group.source.draws = (RowDraws *)take(w, (size_t)source * sizeof(RowDraws) / sizeof(float));
     w->group.target.draws = (RowDraws *)take(w, (size_t)target * sizeof(RowDraws) / sizeof(float));
     w->factors = take(w, (size_t)target + PANEL);

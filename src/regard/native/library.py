@@ -206,6 +206,16 @@ class TrainedStruct(ctypes.Structure):
     )
 
 
+class DroppingStruct(ctypes.Structure):
+    """What is dropped at places of one kind."""
+
+    _fields_ = (
+        ("bound", c_int32),
+        ("drops", c_int32),
+        ("scale", c_float),
+    )
+
+
 class LessonStruct(ctypes.Structure):
     """Sentences to learn from."""
 
@@ -226,9 +236,9 @@ class LessonStruct(ctypes.Structure):
         ("outputs", c_int32),
         ("drawn", c_int32),
         ("stands_for", c_float),
-        ("bound", c_int32),
-        ("drops", c_int32),
-        ("drop_scale", c_float),
+        ("dropping", DroppingStruct),
+        ("inner_dropping", DroppingStruct),
+        ("word_dropping", DroppingStruct),
         ("smoothing", c_float),
         ("consistency", c_float),
         ("gradients", c_void_p),

@@ -80,21 +80,35 @@ static inline float *gradient_of(const Worker *w, const float *weight) {
 /* ---- dropout and residual blocks --------------------------------------------------------------------------------- */
 
 /* Each place where numbers are dropped has a number: the two inputs, then two in each encoder layer, three in each
- * decoder layer. */
+ * decoder layer; behind these the words of the two inputs, and the inside of each layer's feed-forward network. */
 static inline int encoder_site(int layer, int block) { return 2 + 2 * layer + block; }
 static inline int decoder_site(const Trained *m, int layer, int block) {
     return 2 + 2 * m->encoder_layers + 3 * layer + block;
 }
+static inline int word_site(const Trained *m, int side) { return decoder_site(m, m->decoder_layers, side); }
+static inline int inner_site(const Trained *m, int layer) { return word_site(m, 2) + layer; }
 
 /* Draw a row's random bits; NULL if nothing is dropped. They do not depend on the group that the row is in. */
-static const int16_t *draw(const Worker *w, const Side *side, int site, int row) {
-    if (!w->lesson->drops) return NULL;
-    draw_row(side->draws[row].seed, site, side->draws[row].number, w->model->d_model, w->bits);
+static const int16_t *draw_some(
+    const Worker *w, const Dropping *dropping, const Side *side, int site, int row, int width) {
+    if (!dropping->drops) return NULL;
+    draw_row(side->draws[row].seed, site, side->draws[row].number, width, w->bits);
     return w->bits;
 }
 
+static const int16_t *draw(const Worker *w, const Side *side, int site, int row) {
+    return draw_some(w, &w->lesson->dropping, side, site, row, w->model->d_model);
+}
+
+/* Whether a row of an input, 0 or 1, has no embedding. */
+static int loses_word(const Worker *w, const Side *side, int which, int row) {
+    const Dropping *dropping = &w->lesson->word_dropping;
+    const int16_t *bits = draw_some(w, dropping, side, word_site(w->model, which), row, 4);
+    return bits && bits[0] < dropping->bound;
+}
+
 static Residual residual(const Worker *w, const Norm *norm) {
-    return (Residual){.width = w->model->d_model, .bound = w->lesson->bound, .scale = w->lesson->drop_scale,
+    return (Residual){.width = w->model->d_model, .bound = w->lesson->dropping.bound, .scale = w->lesson->dropping.scale,
                       .epsilon = w->model->epsilon, .weight = norm->weight, .bias = norm->bias};
 }
 
@@ -128,34 +142,37 @@ static void part_rows(
                  w->change + at, weight, bias);
 }
 
-/* x = Dropout(embedding · scale + position). */
-static void embed(const Worker *w, const Side *side, int site, const float *embedding, float *x) {
+/* x = Dropout(embedding · scale + position), for one of the two inputs, 0 or 1. */
+static void embed(const Worker *w, const Side *side, int which, const float *embedding, float *x) {
     const Trained *m = w->model;
-    Vector scale = all(m->scale);
+    const Dropping *dropping = &w->lesson->dropping;
     for (int sentence = 0; sentence < w->group.sentences; sentence++)
         for (int place = 0; place < side->lengths[sentence]; place++) {
             int row = side->starts[sentence] + place;
             const float *from = embedding + (ptrdiff_t)side->tokens[row % side->once] * m->d_model;
             const float *position = m->position + (ptrdiff_t)place * m->d_model;
-            const int16_t *bits = draw(w, side, site, row);
+            Vector scale = all(loses_word(w, side, which, row) ? 0 : m->scale);
+            const int16_t *bits = draw(w, side, which, row);
             for (int at = 0; at < m->d_model; at += WIDTH) {
                 Vector number = multiply_add(load(from + at), scale, load(position + at));
-                if (bits) number *= factors(bits + at, w->lesson->bound, w->lesson->drop_scale);
+                if (bits) number *= factors(bits + at, dropping->bound, dropping->scale);
                 store(x + (ptrdiff_t)row * m->d_model + at, number);
             }
         }
 }
 
-static void embed_back(const Worker *w, const Side *side, int site, const float *embedding, const float *gradient) {
+static void embed_back(const Worker *w, const Side *side, int which, const float *embedding, const float *gradient) {
     const Trained *m = w->model;
+    const Dropping *dropping = &w->lesson->dropping;
     float *learned = gradient_of(w, embedding);
     Vector scale = all(m->scale);
     for (int row = 0; row < side->rows; row++, gradient += m->d_model) {
+        if (loses_word(w, side, which, row)) continue;
         float *to = learned + (ptrdiff_t)side->tokens[row % side->once] * m->d_model;
-        const int16_t *bits = draw(w, side, site, row);
+        const int16_t *bits = draw(w, side, which, row);
         for (int at = 0; at < m->d_model; at += WIDTH) {
             Vector number = load(gradient + at) * scale;
-            if (bits) number *= factors(bits + at, w->lesson->bound, w->lesson->drop_scale);
+            if (bits) number *= factors(bits + at, dropping->bound, dropping->scale);
             store(to + at, load(to + at) + number);
         }
     }
@@ -301,10 +318,24 @@ static void attend_to_source_back(
     unmap(w, key_value, source->rows, both, memory, layer->cross_key_value, m->d_model, 1, memory_gradient);
 }
 
-static void think_about(const Worker *w, const TrainedLayer *layer, int rows, const float *x, const Kept *kept) {
+/* Drop some of the inside of a feed-forward network. */
+static void drop_inner(const Worker *w, const Side *side, int site, float *inner) {
+    const Dropping *dropping = &w->lesson->inner_dropping;
+    int width = w->model->d_ff, room = inner_room(w->model);
+    for (int row = 0; row < side->rows; row++, inner += room) {
+        const int16_t *bits = draw_some(w, dropping, side, site, row, width);
+        for (int at = 0; bits && at < width; at += WIDTH)
+            store(inner + at, load(inner + at) * factors(bits + at, dropping->bound, dropping->scale));
+    }
+}
+
+/* w->change = FFN(x); `layer_site` is where its inside is dropped. */
+static void think_about(
+    const Worker *w, const TrainedLayer *layer, const Side *side, int layer_site, const float *x, const Kept *kept) {
     const Trained *m = w->model;
-    int width = m->d_model, room = inner_room(m);
+    int width = m->d_model, room = inner_room(m), rows = side->rows;
     map_rows(x, width, rows, width, layer->inner, m->d_ff, layer->inner_bias, 1, kept->inner, room, w->packed);
+    drop_inner(w, side, layer_site, kept->inner);
     map_rows(kept->inner, room, rows, m->d_ff, layer->outer, width, layer->outer_bias, 0, w->change, width, w->packed);
 }
 
@@ -313,11 +344,12 @@ static void think_back(
     const Trained *m = w->model;
     int width = m->d_model, room = inner_room(m);
     float *inner = w->wider; /* its gradient */
+    Vector scale = all(w->lesson->inner_dropping.scale);
     learn_bias(w->change, width, rows, width, gradient_of(w, layer->outer_bias));
     unmap_rows(w, w->change, width, rows, width, kept->inner, room, layer->outer, m->d_ff, 0, inner);
     for (int row = 0; row < rows; row++)
         for (ptrdiff_t at = (ptrdiff_t)row * room; at < (ptrdiff_t)row * room + m->d_ff; at += WIDTH)
-            store(inner + at, where_positive(load(kept->inner + at), load(inner + at)));
+            store(inner + at, where_positive(load(kept->inner + at), load(inner + at)) * scale);
     learn_bias(inner, room, rows, m->d_ff, gradient_of(w, layer->inner_bias));
     unmap_rows(w, inner, room, rows, m->d_ff, x, width, layer->inner, width, 1, gradient);
 }

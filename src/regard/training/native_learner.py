@@ -16,12 +16,20 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from regard.data.batches import Batch
-from regard.model.dropout import LEVELS, dropped_levels
+from regard.model.dropout import LEVELS, Dropout, dropped_levels
 from regard.model.layers import DecoderLayer, EncoderLayer
 from regard.model.loss import Loss
 from regard.model.positions import SinusoidalPositions
 from regard.model.transformer import Transformer
-from regard.native.library import LessonStruct, Library, NormStruct, TrainedLayerStruct, TrainedStruct, address
+from regard.native.library import (
+    DroppingStruct,
+    LessonStruct,
+    Library,
+    NormStruct,
+    TrainedLayerStruct,
+    TrainedStruct,
+    address,
+)
 from regard.training.lesson import Pairs, TokenCost, join, share_out
 from regard.training.output_sample import OutputSample, OutputSampler
 
@@ -41,7 +49,6 @@ def can_learn(model: Transformer, library: Library) -> bool:
     return (
         model.output.weight.dtype == torch.float32
         and isinstance(model.encoder.entry.positions, SinusoidalPositions)
-        and model.encoder.entry.word_dropout.probability == 0
         and all(_knows(layer, library) for layer in layers)
     )
 
@@ -55,7 +62,7 @@ def _knows(layer: EncoderLayer | DecoderLayer, library: Library) -> bool:
         and feed_forward.activation is nn.functional.relu
         and attention.neighbours is None
         and attention.query_key_value.bias is None
-        and attention.dropout == feed_forward.dropout.probability == 0
+        and attention.dropout == 0
         and not any(width % library.panel for width in widths)
         and not any(width % 16 for width in heads)
     )
@@ -95,7 +102,9 @@ class NativeLearner:
         self, model: Transformer, weights: Tensor, gradient: Tensor, smoothing: float, library: Library
     ) -> None:
         self._library, self._model, self._weights, self._gradient = library, model, weights, gradient
-        self._smoothing, self._dropout = smoothing, model.encoder.entry.dropout.probability
+        self._smoothing = smoothing
+        entry, inner = model.encoder.entry, model.encoder.layers[0].feed_forward
+        self._droppings = [_dropping(place) for place in (entry.dropout, inner.dropout, entry.word_dropout)]
         self._layers = [
             (TrainedLayerStruct * len(stack.layers))(*map(_layer, stack.layers))
             for stack in (model.encoder, model.decoder)
@@ -187,7 +196,7 @@ class NativeLearner:
             *map(address, texts),
             *(address(factors) if aim.is_weighted else None, address(ends)),
             *(count, count if outputs.drawn is None else outputs.drawn, outputs.stands_for),
-            *(dropped_levels(self._dropout) - LEVELS // 2, self._dropout > 0, 1 / (1 - self._dropout)),
+            *self._droppings,
             *(aim.smoothing, aim.consistency / 4),
             *(address(gradients), None if outputs.gradients is None else address(outputs.gradients), address(sums)),
         )
@@ -276,6 +285,11 @@ def _layer(layer: EncoderLayer | DecoderLayer) -> TrainedLayerStruct:
         struct.cross_output = _at(cross.output.weight)
         struct.cross_norm = _norm(layer.cross_attention_residual.layer_norm)
     return struct
+
+
+def _dropping(place: Dropout) -> DroppingStruct:
+    probability = place.probability
+    return DroppingStruct(dropped_levels(probability) - LEVELS // 2, probability > 0, 1 / (1 - probability))
 
 
 def _norm(norm: nn.LayerNorm) -> NormStruct:
