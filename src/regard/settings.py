@@ -193,6 +193,13 @@ class DataSettings(Section):
         "target: they differ by chance, and together, by the mean of their probabilities, are better than one. Means "
         "nothing without data.retranslation_steps.",
     )
+    retranslation_beam: int | None = Field(
+        None,
+        ge=1,
+        le=1000,
+        description="Hypotheses kept at each step when these models translate the training text; unset: search.beam. "
+        "Fewer take less time. Means nothing without data.retranslation_steps.",
+    )
     max_length: int = Field(
         256, ge=2, le=65_535, description="Longest sentence in training, in subwords with the end token, on each side."
     )

@@ -27,7 +27,7 @@ def read(path):
 @pytest.fixture(scope="module")
 def retranslated(corpus, tmp_path_factory):
     out = tmp_path_factory.mktemp("retranslated")
-    data = {"retranslation_steps": STEPS, "retranslation_models": 2}
+    data = {"retranslation_steps": STEPS, "retranslation_models": 2, "retranslation_beam": 2}
     train(recipe(corpus, data=data), out, display=QuietDisplay(), processes=1, threads=1)
     return out
 
@@ -55,13 +55,14 @@ def test_training_sees_all_three_texts(retranslated, corpus):
     assert all(0 < count <= counts[0] for count in counts[1:])
 
 
-def test_the_helpers_differ_from_the_run_in_direction_steps_and_seed_alone(retranslated):
+def test_the_helpers_differ_from_the_run_in_direction_steps_seed_and_beam_alone(retranslated):
     own = read_settings(retranslated / "settings.toml")
     forward, second, backward = (
         read_settings(retranslated / FOLDER / name / "settings.toml") for name in ("forward", "forward-2", "backward")
     )
     assert own.data.retranslation_steps == STEPS
-    assert forward.data == own.data.model_copy(update={"retranslation_steps": 0, "retranslation_models": 1})
+    alone = {"retranslation_steps": 0, "retranslation_models": 1, "retranslation_beam": None}
+    assert forward.data == own.data.model_copy(update=alone)
     vocabulary = retranslated / FOLDER / "forward" / "vocabulary.spm"
     assert second.data == forward.data.model_copy(update={"vocabulary": vocabulary})
     assert (retranslated / FOLDER / "forward-2" / "vocabulary.spm").read_bytes() == vocabulary.read_bytes()
@@ -74,6 +75,7 @@ def test_the_helpers_differ_from_the_run_in_direction_steps_and_seed_alone(retra
     assert len({one.training.seed for one in (own, forward, second, backward)}) == 4
     for one in (forward, second, backward):
         assert one.model == own.model
+        assert one.search == own.search.model_copy(update={"beam": 2})
         assert one.training.model_copy(update={"seed": 0}) == own.training.model_copy(
             update={"seed": 0, "steps": STEPS, "warmup": 10}
         )

@@ -68,10 +68,12 @@ def _helpers(settings: Settings, folder: Path) -> Iterator[tuple[str, str, Setti
 
 
 def _forward(settings: Settings) -> Settings:
-    """Return the settings of a model that translates as the run shall: the run's own but for steps and seed."""
+    """Return the settings of a model that translates as the run shall: the run's own but for steps, seed and beam."""
     steps, training = settings.data.retranslation_steps, settings.training
     changes = {"steps": steps, "warmup": min(training.warmup, steps), "seed": mix(training.seed, 1), "risk_steps": 0}
-    return _change(settings, data={"retranslation_steps": 0, "retranslation_models": 1}, training=changes)
+    alone = {"retranslation_steps": 0, "retranslation_models": 1, "retranslation_beam": None}
+    beam = settings.data.retranslation_beam or settings.search.beam
+    return _change(settings, data=alone, training=changes, search={"beam": beam})
 
 
 def _backward(settings: Settings, folder: Path) -> Settings:
