@@ -118,37 +118,54 @@ def runs_section(runs: Sequence[Row]) -> str:
 
 
 def changes_table(rows: Sequence[Row], all_rows: Sequence[Row]) -> str:
-    """Write the runs that saw no test set, beside the runs of the same recipe as it is with the same seeds."""
-    head = ["run", "changes", "BLEU, validation", "lowest–highest", "seeds", "recipe as it is", "difference", "time"]
+    """Write the runs that saw no test set, each beside the runs that it changes, with the same seeds."""
+    head = ["run", "changes", "BLEU, validation", "lowest–highest", "loss", "seeds", "beside", "BLEU", "loss", "time"]
     lines = []
     for runs in _by_name(rows):
-        figures = [_value(row, "valid", _BLEU) for row in runs]
-        times = mean(row["seconds"] for row in runs)
-        seeds = ", ".join(str(row["seed"]) for row in runs)
-        plain = _plain_figures(runs, all_rows)
-        beside = ["", ""]
-        if plain is not None:
-            beside = [f"{mean(plain):.2f}", f"{mean(figures) - mean(plain):+.2f}"]
+        bleu, loss = _means(runs)
+        beside = ["", "", ""]
+        changed = _changed_runs(runs, all_rows)
+        if changed is not None:
+            other_bleu, other_loss = _means(changed)
+            beside = [changed[0]["name"], f"{bleu - other_bleu:+.2f}", f"{loss - other_loss:+.3f}"]
         lines.append(
             [
-                *(runs[0]["name"], _changes(runs[0]), f"{mean(figures):.2f}", _spread(figures), seeds),
-                *(*beside, duration(times)),
+                *(
+                    runs[0]["name"],
+                    _changes(runs[0]),
+                    f"{bleu:.2f}",
+                    _spread([_value(row, "valid", _BLEU) for row in runs]),
+                ),
+                *(f"{loss:.3f}", ", ".join(str(row["seed"]) for row in runs)),
+                *(*beside, duration(mean(row["seconds"] for row in runs))),
             ]
         )
     return _markdown(head, lines) if lines else f"{_NOT_YET}\n"
 
 
-def _plain_figures(runs: Sequence[Row], all_rows: Sequence[Row]) -> list[float] | None:
-    """Return what the recipe without changes scores with the seeds of these runs; None unless all were measured."""
-    first = runs[0]
-    plain = {
-        row["seed"]: _value(row, "valid", _BLEU)
-        for row in all_rows
-        if row["name"] == Path(first["recipe"]).stem and _trained_on(row) == _trained_on(first)
-    }
-    if first["name"] == Path(first["recipe"]).stem or any(row["seed"] not in plain for row in runs):
-        return None
-    return [plain[row["seed"]] for row in runs]
+def _means(runs: Sequence[Row]) -> tuple[float, float]:
+    """Return BLEU and the last loss on validation text, as means over runs."""
+    return mean(_value(row, "valid", _BLEU) for row in runs), mean(row["log"]["loss"][-1] for row in runs)
+
+
+def _changed_runs(runs: Sequence[Row], all_rows: Sequence[Row]) -> list[Row] | None:
+    """Return the runs that these change, with the same seeds: those that have most of their overrides and no others.
+
+    None unless all seeds were measured.
+    """
+    first, seeds = runs[0], {row["seed"] for row in runs}
+    found: list[Row] | None = None
+    for others in _by_name(all_rows):
+        same = [row for row in others if row["seed"] in seeds]
+        shared = set(others[0]["overrides"])
+        if (
+            len(same) == len(seeds)
+            and _trained_on(others[0]) == _trained_on(first)
+            and shared < set(first["overrides"])
+            and (found is None or len(shared) > len(found[0]["overrides"]))
+        ):
+            found = same
+    return found
 
 
 # ---- parts of rows ---------------------------------------------------------------------------------------------------

@@ -31,6 +31,7 @@ def row(name=RECIPE.stem, seed=1, valid=40.0, bleu=None, seconds=600.0, **facts)
         **{"seconds": seconds, "weights": 2_600_000, "steps": 3000, "tokens_a_second": 5000},
         "valid_scores": scores(valid),
         "test_scores": None if bleu is None else scores(bleu),
+        "log": {"loss": [2.0, 1.6]},
         **facts,
     }
 
@@ -72,13 +73,30 @@ def test_every_run_has_its_scores_signatures_and_commands():
 
 def test_a_change_is_compared_with_the_recipe_by_the_same_seeds():
     plain = [row(seed=1, valid=40.0, bleu=41.0), row(seed=2, valid=42.0, bleu=41.0), row(seed=3, valid=99.0, bleu=41.0)]
-    changed = [row("less", seed, valid, overrides=["training.consistency=0"]) for seed, valid in ((1, 39.0), (2, 40.0))]
+    changed = [
+        row("less", seed, valid, overrides=["training.consistency=0"], log={"loss": [1.0, 1.7]})
+        for seed, valid in ((1, 39.0), (2, 40.0))
+    ]
     line = changes_table(changed, [*plain, *changed]).splitlines()[2]
     assert line == (
-        "| less | `recipes/multi30k-en-de.toml`, `training.consistency=0` | 39.50 | 39.00–40.00 | 1, 2 | 41.00 | "
-        "-1.50 | 10 min 00 s |"
+        "| less | `recipes/multi30k-en-de.toml`, `training.consistency=0` | 39.50 | 39.00–40.00 | 1.700 | 1, 2 | "
+        "multi30k-en-de | -1.50 | +0.100 | 10 min 00 s |"
     )
-    assert "| 1, 2 |  |  |" in changes_table(changed, [plain[0], *changed])  # nothing to compare seed 2 with
+    assert "| 1, 2 |  |  |  |" in changes_table(changed, [plain[0], *changed])  # nothing to compare seed 2 with
+
+
+def test_a_change_of_a_change_is_compared_with_that():
+    plain = row(valid=42.0, bleu=41.0)
+    short = row("short", valid=40.0, overrides=["training.steps=8"])
+    shorter = row("shorter", valid=30.0, overrides=["training.steps=4"])
+    both = row("short-plain", valid=38.0, overrides=["training.steps=8", "training.consistency=0"])
+    lines = changes_table([short, shorter, both], [plain, short, shorter, both]).splitlines()[2:]
+    found = {cells[1]: cells[7:9] for cells in ([cell.strip() for cell in line.split("|")] for line in lines)}
+    assert found == {
+        "short": ["multi30k-en-de", "-2.00"],
+        "shorter": ["multi30k-en-de", "-12.00"],
+        "short-plain": ["short", "-2.00"],
+    }
 
 
 def test_without_results_it_is_said_that_there_are_none():
