@@ -51,8 +51,13 @@ def test_the_headline_is_the_mean_of_the_seeds_beside_what_is_published():
 
 @pytest.mark.parametrize(("figure", "stands"), [(43.0, "aim reached"), (42.0, "minimum reached"), (41.9, "below")])
 def test_a_figure_stands_somewhere(figure, stands):
-    assert standing(STANDARDS[RECIPE], figure) == stands
-    assert standing(Standard(Texts(Path("a.en"), Path("a.de"))), figure) == ""
+    assert standing(STANDARDS[RECIPE], [figure - 1, figure, figure + 1]) == stands
+    assert standing(Standard(Texts(Path("a.en"), Path("a.de"))), [figure] * 3) == ""
+
+
+def test_fewer_than_three_seeds_reach_nothing_yet():
+    assert standing(STANDARDS[RECIPE], [50.0]) == "1 of 3 seeds"
+    assert standing(STANDARDS[RECIPE], [50.0, 50.0]) == "2 of 3 seeds"
 
 
 @pytest.mark.parametrize("other", [{"train": ["a.de", "a.en"]}, {"test": ["c/a.en", "c/a.de"]}])
