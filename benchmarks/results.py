@@ -35,6 +35,8 @@ def main() -> None:
             print(report(read_rows(given.results)), end="")
     except (ResultError, RegardError) as error:
         sys.exit(str(error))
+    except OSError as error:
+        sys.exit(f"{error.filename}: {error.strerror}")
     except KeyboardInterrupt:
         sys.exit(130)
 

@@ -135,3 +135,10 @@ def test_a_page_without_marks_is_left_alone():
 def test_the_page_shows_what_was_measured():
     page = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
     assert insert(page, read_rows(RESULTS)) == page
+
+
+def test_a_page_that_is_not_there_is_named(tmp_path):
+    page = tmp_path / "nowhere.md"
+    command = [sys.executable, ROOT / "benchmarks" / "results.py", "table", "--page", page]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, f"{page}: No such file or directory\n")
